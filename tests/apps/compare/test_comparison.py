@@ -25,8 +25,7 @@ STARTS = [0, 13, 27, 42, 58, 71]
 
 
 def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
-    comparison = compare("Who?", TEXT, {"a": Prefers([42, 0])}, top_k=2, count_tokens=words)
-    (retrieval,) = comparison.retrievals
+    (retrieval,) = compare("Who?", TEXT, {"a": Prefers([42, 0])}, top_k=2, count_tokens=words).retrievals
     assert [(pick.rank, pick.start, TEXT[pick.start : pick.end]) for pick in retrieval.picks] == [
         (1, 42, "Four came back."),
         (2, 0, "One is here."),
@@ -95,11 +94,6 @@ def test_who_counts_tokens() -> None:
     assert compare("Who?", TEXT, scorers).counted_by == "the bundled checkpoint"
     assert compare("Who?", TEXT, scorers).retrievals[0].tokens > 0
     assert compare("Who?", TEXT, scorers, count_tokens=len).retrievals[0].picks[0].tokens == 12
-
-
-def test_nothing_in_the_document() -> None:
-    comparison = compare("Who?", " \n", {"a": Prefers([0])}, count_tokens=words)
-    assert (comparison.retrievals[0].picks, comparison.retrievals[0].units) == ((), 0)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +185,9 @@ def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None
     assert layout.lowest_rank is None
 
 
-def test_a_short_document_is_shown_whole() -> None:
+def test_a_short_document_is_shown_whole_and_of_an_empty_one_nothing_is_picked() -> None:
+    nothing = compare("Who?", " \n", {"a": Prefers([0])}, count_tokens=words).retrievals[0]
+    assert (nothing.picks, nothing.units) == ((), 0)
     comparison = compare("Who?", TEXT, {"a": Prefers([0])}, top_k=1, count_tokens=words)
     (stretch,) = lay_out(comparison, Breaks(TEXT)).stretches
     assert (stretch.start, stretch.end, stretch.shown) == (0, len(TEXT), True)

@@ -150,14 +150,6 @@ def test_labels_are_short_and_whole_names_are_shown_on_hover() -> None:
     assert "/models" not in text_of(next(page.root.iter("body")))
 
 
-def test_hostile_names_and_questions_are_text_too() -> None:
-    scorers = {HOSTILE: Seeded(0), HOSTILE + "2": Seeded(1)}
-    comparison = compare(HOSTILE, HOSTILE, scorers, top_k=2, count_tokens=words, path=HOSTILE)
-    page = check_page(render_comparisons([comparison, comparison]))
-    assert page.title == one_line(HOSTILE)[:200].rstrip()
-    assert page.text("h1") == visible(HOSTILE)
-
-
 @pytest.mark.parametrize("ending", ["\n", " ", ""])
 @pytest.mark.slow
 def test_the_page_of_three_million_characters_is_small(ending: str) -> None:

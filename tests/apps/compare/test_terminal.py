@@ -48,15 +48,6 @@ def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> Non
     assert max(map(len, plain.splitlines())) <= 60
 
 
-def test_any_output_can_hold_it() -> None:
-    class Ascii(io.StringIO):
-        encoding = "ascii"
-
-    shown = render_text([comparison_of("Café 東京 naïve. Ωμέγα.", name="é", path="é.txt")], Ascii())
-    shown.encode("ascii")
-    assert "Caf\\xe9 \\u6771" in shown
-
-
 def test_progress_names_the_retriever_at_work(terminal: io.StringIO) -> None:
     with retriever_progress(True, 2, terminal) as started:
         assert started is not None

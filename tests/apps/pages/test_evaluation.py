@@ -99,9 +99,8 @@ def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line_betwee
     page = check_page(chart([{"value": 0.2, "ci_low": 0.1, "ci_high": 0.3}, None]))
     figure = next(page.all("figure"))
     (point,) = (each for each in figure.iter("path"))
-    assert [each.get("class") for each in figure.iter("line") if "grid" not in each.attrib["class"]] == [
-        "interval c1"
-    ]
+    lines = [each.get("class") for each in figure.iter("line") if "grid" not in each.attrib["class"]]
+    assert lines == ["interval c1"]
     assert [text_of(each) for each in figure.iter("title")] == ["scanner: 20.0% (10.0 to 30.0)"]
     assert next(figure.iter("svg")).attrib["aria-label"] == "A <b>"
     heights = [float(each.attrib["y1"]) for each in figure.iter("line") if each.get("class") == "grid"]
@@ -151,10 +150,8 @@ def test_the_first_sentence_says_who_is_better(differences: list[dict[str, objec
 
 def test_the_differences_are_a_picture(page: CheckedPage) -> None:
     pairs = list(page.all("div", "pair"))
-    assert [text_of(next(pair.iter("small"))) for pair in pairs] == [
-        "recall in 1,000 tokens",
-        "recall in 2,000 tokens",
-    ]
+    metrics = [text_of(next(pair.iter("small"))) for pair in pairs]
+    assert metrics == ["recall in 1,000 tokens", "recall in 2,000 tokens"]
     for pair in pairs:
         zero, (point,) = next(pair.iter("line")), pair.iter("circle")
         points = float(text_of(list(pair)[-1]).split()[0])

@@ -13,7 +13,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import select_together
 from spscanner_rag.text.escaping import visible
-from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
+from tests.apps.pages.checked_page import WORDS, CheckedPage, check_page, text_of
 
 
 def scan(text: str, *, path: str = "a.txt", top_k: int = 5, order: str = "score") -> ScannedDocument:
@@ -65,14 +65,6 @@ def test_a_wrapped_paragraph_is_shown_in_the_width_of_the_window() -> None:
     assert [text_of(each) for each in page.root.iter("i")] == ["\n"] * 8
 
 
-def test_hostile_names_are_text_too() -> None:
-    page = check_page(
-        render_report(HOSTILE, HOSTILE, [scan("One. Two.", path=HOSTILE), scan("Three.", path=HOSTILE)])
-    )
-    assert page.text("h1") == visible(HOSTILE)
-    assert "\\x1b]8;;http://x.example" in page.text("header").partition("model: ")[2]
-
-
 @pytest.mark.parametrize("order", ["score", "document"])
 def test_the_best_are_listed_in_the_order_asked_for_with_their_rank(order: str) -> None:
     scanned = scan("One one. Two two.\nThree three. Four four.", top_k=3, order=order)
@@ -83,12 +75,8 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank(order: str) 
         rank = 1 + sum(other.score > pick.score for other in scanned.picks)
         line = 1 + (pick.start > 17)
         assert item[0].attrib["href"] == "#" + item.attrib["id"].replace("l", "d")
-        assert [text_of(part) for part in item[0]] == [
-            str(rank),
-            f"{pick.score:.3f}",
-            f"line {line}",
-            pick.text,
-        ]
+        parts = [str(rank), f"{pick.score:.3f}", f"line {line}", pick.text]
+        assert [text_of(part) for part in item[0]] == parts
         assert item.get("class") == ("best" if rank == 1 else None)
 
 

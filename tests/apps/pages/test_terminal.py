@@ -118,10 +118,6 @@ def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
     shown = terminal.getvalue()
     assert "[red]evil\\x1b[31m.txt" in shown
     assert "4/4" in shown
-
-
-def test_no_progress_means_no_callback() -> None:
-    stream = io.StringIO()
-    with scan_progress(False, stream) as start:
+    with scan_progress(False, silent := io.StringIO()) as start:
         assert start("a.txt") is None
-    assert stream.getvalue() == ""
+    assert silent.getvalue() == ""

@@ -51,21 +51,16 @@ def wait_until_idle(queue: ReadingQueue) -> None:
 
 
 def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
-    texts = [
-        [f"The keeper {number} left. It rained on day {number}." + " He came back." * (number % 7)]
-        * (1 + number % 3)
-        for number in range(60)
-    ]
-    queries = [f"Who left on day {number}?" for number in range(60)]
-    jobs = [
-        job(queue.pipeline, *own, client=str(number % 5), query=query)
-        for number, (own, query) in enumerate(zip(texts, queries, strict=True))
-    ]
+    jobs = []
+    for number in range(60):
+        text = f"The keeper {number} left. It rained on day {number}." + " He came back." * (number % 7)
+        texts, query = [text] * (1 + number % 3), f"Who left on day {number}?"
+        jobs.append(job(queue.pipeline, *texts, client=str(number % 5), query=query))
     threads = [threading.Thread(target=queue.submit, args=(each,)) for each in jobs]
     for thread in threads:
         thread.start()
-    for each, own, query in zip(jobs, texts, queries, strict=True):
-        expected = tiny_scanner.scan_many([(query, text) for text in own], together=True)
+    for each in jobs:
+        expected = tiny_scanner.scan_many([one[:2] for one in each.requests], together=True)
         for got, result in zip(each.future.result(30), expected, strict=True):
             np.testing.assert_allclose(got.logits, result.logits, atol=1e-4)
     wait_until_idle(queue)
@@ -86,7 +81,7 @@ def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
         long.future.result(30)
 
 
-def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
+def test_clients_that_gave_up_do_not_stop_the_queue(
     queue: ReadingQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     for text in ("He left. She stayed.", "The keeper left the island in winter. " * 30_000):  # short and long
@@ -104,6 +99,14 @@ def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
         queue.submit(waits)
         assert len(waits.future.result(60)) == 1
     wait_until_idle(queue)
+    leaves = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
+    queue.submit(leaves)
+    while not leaves.future.running():
+        time.sleep(0.001)
+    leaves.future.cancel()
+    leaves.cancel()
+    with pytest.raises(ScanCancelled):
+        leaves.future.result(30)
     assert caplog.records == []
 
 
@@ -113,20 +116,6 @@ def test_a_job_that_gets_late_while_it_is_taken_has_an_outcome(queue: ReadingQue
     queue.submit(late)
     with pytest.raises(ScanCancelled):
         late.future.result(10)
-
-
-def test_a_client_that_gives_up_while_it_is_read_leaves_no_trace(
-    queue: ReadingQueue, caplog: pytest.LogCaptureFixture
-) -> None:
-    long = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
-    queue.submit(long)
-    while not long.future.running():
-        time.sleep(0.001)
-    long.future.cancel()
-    long.cancel()
-    with pytest.raises(ScanCancelled):
-        long.future.result(30)
-    assert caplog.records == []
 
 
 def test_a_job_that_breaks_the_model_fails_alone(
