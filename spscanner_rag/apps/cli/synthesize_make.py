@@ -25,13 +25,6 @@ for bad input.
 NOTHING_USABLE, ENDED_EARLY = 1, 3
 """Exit codes of runs without a result, and of runs that ended before all was asked."""
 
-MIN_WORDS = option(10, "Sentences with fewer words do not count as shared; 1 counts all.", least=1)
-MAX_SHARE = option(
-    0.01,
-    "Share of a document's sentences that may be shared, below 1; a document with more is dropped.",
-    least=0,
-)
-
 
 def make(
     sources: list[Path] = argument(
@@ -75,8 +68,6 @@ def make(
     against: list[Path] | None = option(
         None, "Test documents; source documents that share text with them are left out.", "FILE..."
     ),
-    min_words: int = MIN_WORDS,
-    max_share: float = MAX_SHARE,
     test_share: float = option(
         0.0, "Share of documents for test.jsonl instead of train.jsonl.", least=0, most=1
     ),
@@ -120,8 +111,6 @@ def make(
         language=language,
         language_probability=language_probability,
         boilerplate=not keep_boilerplate,
-        min_words=min_words,
-        max_share=max_share,
         test_share=test_share,
     )
     options = RunOptions(

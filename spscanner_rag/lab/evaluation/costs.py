@@ -16,10 +16,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evaluation.corpora import CorpusUnits
@@ -40,15 +38,8 @@ _GELU = 5  # x * 0.5 * (1 + erf(x / sqrt(2)))
 _SOFTMAX = 5  # scale, subtract the greatest, exp, sum, divide
 
 
-class Cost(NamedTuple):
-    """Gigaflops for the first question on a document, without and with the padding of batches."""
-
-    gigaflops: float
-    padded: float
-
-
-def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
-    """The operations of one question on a document; None for a scorer without a formula.
+def gigaflops_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> float | None:
+    """The operations of the first question on a document; None for a scorer without a formula.
 
     There are formulas for scanners and for `Dense` with a BERT-like model. What a language model or a server
     computes cannot be seen from here.
@@ -59,10 +50,9 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
         every = repeats_every(scorer.reading.reanchor_tokens, question)
         again = tokens // every if every else 0
         config = scorer.checkpoint.model.config
-        gigaflops = scan_flops(config, tokens + question * (1 + again), len(units)).total / 1e9
-        return Cost(gigaflops, gigaflops)
+        return scan_flops(config, tokens + question * (1 + again), len(units)).total / 1e9
     if isinstance(scorer, Dense):
-        return _encoder_cost(scorer, query, text, units)
+        return _encoder_gigaflops(scorer, query, text, units)
     return None
 
 
@@ -106,7 +96,7 @@ class PeakMemory:
         return None if found is None else int(found[1]) * 1024 / 1e6
 
 
-def _encoder_cost(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
+def _encoder_gigaflops(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -> float | None:
     model = scorer.sentence_transformer
     config = getattr(getattr(model and model[0], "auto_model", None), "config", None)
     if config is None or getattr(config, "model_type", "") != "bert":
@@ -116,10 +106,7 @@ def _encoder_cost(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -
     )
     cut = {"truncation": True, "max_length": model.max_seq_length}
     read = model.tokenizer([*scorer.passages_of(text, units), query], **cut)["input_ids"]
-    *lengths, asked = map(len, read)
-    lengths.sort(reverse=True)  # as sentence-transformers does before it makes batches
-    padded = [*padded_lengths(lengths, scorer.batch_size).tolist(), asked]
-    return Cost(encoder_flops(shape, [*lengths, asked]).total / 1e9, encoder_flops(shape, padded).total / 1e9)
+    return encoder_flops(shape, list(map(len, read))).total / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +166,7 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int) -> Flops:
     return flops_per_token(config) * tokens + flops_per_unit(config) * units
 
 
-def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
+def encoder_flops(shape: EncoderShape, lengths: Sequence[int]) -> Flops:
     """Operations of an encoder for sequences of these lengths in tokens, with the mean over tokens at the end."""
     counts = np.asarray(lengths, np.float64)
     tokens, pairs = float(counts.sum()), float((counts**2).sum())
@@ -194,14 +181,6 @@ def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integ
     )
     ends = Flops(0, 0, 0, tokens * d_model * (2 + _LAYER_NORM + 1))  # three embeddings, their norm, the mean
     return layers * shape.layers + ends
-
-
-def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int) -> NDArray[np.int64]:
-    """Lengths padded to the longest of each batch, in the order given: (sequences,)."""
-    padded = np.array(lengths, np.int64)
-    for start in range(0, len(padded), batch_size):
-        padded[start : start + batch_size] = padded[start : start + batch_size].max()
-    return padded
 
 
 def _after_mixing(config: Mamba2Config) -> Flops:

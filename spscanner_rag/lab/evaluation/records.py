@@ -40,8 +40,7 @@ class Record:
     tokens: dict[str, int] = field(default_factory=dict)  # of the best k units, by k
     positions: dict[str, list[float | None]] = field(default_factory=dict)  # recall in each tenth, by k
     seconds: float = 0.0  # for scoring; questions on one document share them equally
-    gigaflops: float | None = None  # for the first question on the document, without padding
-    gigaflops_padded: float | None = None  # the same with the padding of batches
+    gigaflops: float | None = None  # for the first question on the document
     peak_megabytes: float | None = None  # resident memory of the process while the document was scored
     answerable: bool = True
     highest: float | None = None  # the highest probability of a sentence, if calibration is measured

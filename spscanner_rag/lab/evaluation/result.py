@@ -109,10 +109,8 @@ def macro_means(result: Result) -> Table:
     body = []
     for setting in result.settings:
         found = [result.find(setting, *column, "macro") for column in columns.values()]
-        flops, padded = (_cost(result, setting, "macro", name) for name in ("gigaflops", "gigaflops_padded"))
-        work = flops if flops == padded else f"{flops} ({padded} padded)"
-        memory = _cost(result, setting, "macro", "peak_megabytes")
-        body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), work, memory])
+        work = [_cost(result, setting, "macro", name) for name in ("gigaflops", "peak_megabytes")]
+        body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), *work])
     about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
     costs = [f"tokens of the best {_few_and_many(result)}", "seconds", "gigaflops", "peak MB"]
     return Table("", about, ["retriever", *columns, *costs], body)

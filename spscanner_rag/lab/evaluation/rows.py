@@ -19,7 +19,6 @@ TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 _COSTS = (
     "seconds",
     "gigaflops",
-    "gigaflops_padded",
     "peak_megabytes",
     "documents_read",
     "tokens_read",
@@ -94,8 +93,8 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     Each of the ``settings``, in this order, has the sources in alphabetical order, then "macro" and "micro". ``k``
     is the cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
     "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
-    "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
-    question on a document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
+    "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" (of the first question on a
+    document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
     that is asked of a corpus) and "index_megabytes" are not shares.
     """
     rows: list[Row] = []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.cascade import Staged
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, Reading
-from spscanner_rag.lab.evaluation.costs import PeakMemory, cost_of, index_megabytes
+from spscanner_rag.lab.evaluation.costs import PeakMemory, gigaflops_of, index_megabytes
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import Bins
@@ -210,13 +210,11 @@ class Ask:
             best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
             answers["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
         named = {f"{name}@{words}": value for name, own in answers.items() for words, value in own.items()}
-        cost = cost_of(scorer, question.text, text, units)
         return replace(
             record,
             metrics=record.metrics | named,
             positions=positions,
-            gigaflops=cost and cost.gigaflops,
-            gigaflops_padded=cost and cost.padded,
+            gigaflops=gigaflops_of(scorer, question.text, text, units),
         )
 
     def _in_a_corpus(self, record: Record, scored: Scored, pool: Pool, right: int) -> Record:

@@ -127,9 +127,7 @@ class SynthesisRun:
         self._replies.close()
 
     def run(
-        self,
-        shown: AbstractContextManager[Show] | None = None,
-        documents: Iterable[Document] | None = None,
+        self, shown: AbstractContextManager[Show] | None = None, documents: Iterable[Document] | None = None
     ) -> None:
         """Work through the documents, by default those of the sources; call it with the same documents to go on.
 
@@ -235,8 +233,7 @@ def supply_of(settings: SynthesisSettings, options: RunOptions, notify: Notify) 
     detector = LanguageDetector() if settings.language_probability else None
     finder = None
     if options.against:
-        held_out = read_sources(source_files(options.against))
-        finder = SharedTextFinder(held_out, min_words=settings.min_words, max_share=settings.max_share)
+        finder = SharedTextFinder(read_sources(source_files(options.against)))
         notify(f"documents are held against {finder.held_out_documents:,} test documents")
     return Supply(settings, bundled_token_counter(), detector, finder)
 

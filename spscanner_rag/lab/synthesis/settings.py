@@ -34,8 +34,6 @@ class SynthesisSettings:
     language: str = "en"  # ISO 639-1 code of documents and questions
     language_probability: float = 0.8  # documents below are left out; 0 turns the detector off
     boilerplate: bool = True  # leave out sub-documents of licences and copyright notices
-    min_words: int = 10  # decontamination: sentences of at least so many words count,
-    max_share: float = 0.01  # and a document with more of them in test documents is left out
     test_share: float = 0.0  # share of the documents whose examples go to the test file
     tries: int = 3  # how often the model is asked for a reply in the right form
 
@@ -43,7 +41,7 @@ class SynthesisSettings:
         if self.strategy not in STRATEGIES:
             raise ValueError(f"strategy: got {self.strategy!r}; expected one of {', '.join(STRATEGIES)}")
         least = dict.fromkeys(("per_document", "unit_tokens", "chunk_units", "chunk_sentences", "tries"), 1)
-        least |= dict.fromkeys(("window_margin", "chunk_widening", "link_widening"), 0) | {"min_words": 1}
+        least |= dict.fromkeys(("window_margin", "chunk_widening", "link_widening"), 0)
         least["window_units"] = self.chunk_units + self.window_margin + self.closest_link + 1
         for name, lowest in least.items():
             if type(value := getattr(self, name)) is not int or value < lowest:

@@ -44,7 +44,7 @@ def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
     """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file without text."""
     for path in paths:
         if path.name.endswith(QUESTION_SUFFIXES):
-            yield from (document for _, _, document in read_lines(path))
+            yield from _read_lines(path)
         elif path.name.endswith(TEXT_SUFFIXES):
             yield from read_text_documents([path])
         else:
@@ -70,8 +70,8 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
         yield Document(str(name or place or f"document-{number}"), "documents", title, text, ())
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
-    """Yield number, line, document of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for one without a text."""
+def _read_lines(path: Path) -> Iterator[Document]:
+    """Yield the documents of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for one without a text."""
     expected = "a JSON object with a document under 'text'"
     for number, line, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")
@@ -79,7 +79,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
             raise DataError(f"{path}, line {number}: expected {expected}, got {line[:60]!r}")
         name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
         source = str(record.get("source") or source_of(path))
-        yield number, line, Document(str(name), source, str(title) if title else "", text, ())
+        yield Document(str(name), source, str(title) if title else "", text, ())
 
 
 def json_objects(path: Path, expected: str) -> Iterator[tuple[int, bytes, dict[str, Any]]]:

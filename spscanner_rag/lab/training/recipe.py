@@ -4,9 +4,7 @@ import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
-
-PositiveWeight = float | Literal["balanced"]
+from typing import Any
 
 _CHOICES = {
     "stage": ("evidence", "reranker"),
@@ -32,28 +30,6 @@ MAY_CHANGE = frozenset(
     "final_validation_questions calibration_questions save_every snapshot_every".split()
 )
 """Keys whose values may change when a run is resumed: its length, its arithmetic, what it reports and saves."""
-
-REMOVED: dict[str, tuple[Any, str]] = {
-    "optimizer": ("adamw", "AdamW trains all weights"),
-    "betas": ([0.9, 0.95], "they are always 0.9 and 0.95"),
-    "compile": (False, "the kernels that numba compiles are faster"),
-    "validation_tokens": (65_536, "there is no language-model stage any more"),
-    "distillation_temperature": (0.2, "it is always 0.2"),
-    "unanswerable_entity_share": (0.0, "raise unanswerable_share instead"),
-    "max_shared_share": (0.01, "it is always 0.01"),
-    "source_smoothing": (0.7, "it is always 0.7; source_weights has a factor for each source"),
-    "lexical_text_weight": (0.0, "a base keeps its own"),
-    "pseudo_headings": (3, "a document gets at most 3"),
-    "pseudo_phrases": (3, "a document gets at most 3"),
-    "pseudo_masked": (6, "a document gets at most 6"),
-    "pseudo_linked": (0, "such questions did not help"),
-    "pseudo_negatives": (2, "a document gets at most 2"),
-    "pseudo_characters": (30_000, "it is always 30,000"),
-    "pseudo_weight": (1.0, "source_weights has a factor for each source"),
-}
-"""Keys of earlier versions: the value that a run now has, and what to say about it."""
-
-_HARMLESS = ("compile", "validation_tokens")  # a run that had another value may go on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +81,8 @@ class Recipe:
     """Parts of the lexical channel: question words, BM25, BM25 of the 3, 7 and 17 sentences around, meaning."""
     lexical_least_units: int = 0
     """The lexical channel treats a shorter document as one of this many sentences."""
-    positive_weight: PositiveWeight = 10.0
-    """Weight of a relevant sentence in the binary loss; or `"balanced"`: irrelevant over relevant sentences."""
+    positive_weight: float = 10.0
+    """Weight of a relevant sentence in the binary loss."""
     ranking_weight: float = 0.0
     """Weight of a softmax cross-entropy over a sequence's sentences."""
     random_place_share: float = 0.0
@@ -165,8 +141,7 @@ class Recipe:
         """Refuse values that no run can use."""
         for name, choices in _CHOICES.items():
             if (value := getattr(self, name)) not in choices:
-                gone = ", since the language-model stage was removed" if value == "language-model" else ""
-                raise ValueError(f"{name} is {value!r}; expected {' or '.join(map(repr, choices))}{gone}")
+                raise ValueError(f"{name} is {value!r}; expected {' or '.join(map(repr, choices))}")
         for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
             for name in names:
                 if getattr(self, name) < least:
@@ -185,10 +160,6 @@ class Recipe:
             (
                 min(self.sequence_tokens, default=0) < 64,
                 f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens",
-            ),
-            (
-                isinstance(self.positive_weight, str) and self.positive_weight != "balanced",
-                f"positive_weight is {self.positive_weight!r}; expected a number or 'balanced'",
             ),
             (
                 self.rerank_random > self.rerank_negatives,
@@ -228,9 +199,6 @@ class Recipe:
 
     def difference(self, saved: dict[str, Any]) -> str | None:
         """Why a run with ``saved`` values cannot go on with these; None if it can. Unsaved keys are defaults."""
-        for key, (value, _) in REMOVED.items():
-            if key not in _HARMLESS and saved.get(key, value) != value:
-                return f"{key} was {json.dumps(saved[key])}, and this version has no such key"
         for field in fields(self):
             own, before = getattr(self, field.name), saved.get(field.name, field.default)
             if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):
@@ -248,12 +216,9 @@ def read_recipe(path: Path | None) -> Recipe:
         raise ValueError(f"{path}: expected a TOML file, got {error}") from None
     defaults = {field.name: field.default for field in fields(Recipe)}
     for key, value in values.items():
-        if key in REMOVED:
-            raise ValueError(f"{path}: {key} was removed ({REMOVED[key][1]}); delete the line")
         if key not in defaults:
             raise ValueError(f"{path}: unknown key {key!r}; expected one of {', '.join(defaults)}")
-        if key != "positive_weight" or not isinstance(value, str):  # the only number that may be a string
-            values[key] = _converted(value, defaults[key], f"{path}, {key}")
+        values[key] = _converted(value, defaults[key], f"{path}, {key}")
     try:
         return Recipe(**values)
     except ValueError as error:

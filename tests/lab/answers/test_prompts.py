@@ -73,16 +73,6 @@ def test_a_code_that_occurs_in_a_text_is_changed(monkeypatch: pytest.MonkeyPatch
     assert sections_of(prompt) == [("QUESTION", "Who?"), ("TEXT", document)]
 
 
-def test_same_prompt_same_string_other_prompt_other_code() -> None:
-    assert answer_prompt("Who?", "It rained.") == answer_prompt("Who?", "It rained.")
-    codes = {
-        code_of(answer_prompt(question, text))
-        for question in ("Who?", "Why?")
-        for text in ("It rained.", "It rained")
-    }
-    assert len(codes) == 4
-
-
 def test_hostile_texts_of_every_kind() -> None:
     for text in ("", "\x00\x1b[2J", "\ud800", "{question}", "%s {0}", "x" * 300_000, "[BEGIN QUESTION]"):
         assert sections_of(answer_prompt(text, text)) == [("QUESTION", text), ("TEXT", text)]
@@ -118,12 +108,9 @@ def test_length_of_the_answer(length: AnswerLength, words: str) -> None:
     assert "letter" in answer_prompt("Who?", "Text.", ["a", "b"], length).rsplit("]", 1)[1]
 
 
-def test_unknown_length() -> None:
+def test_what_cannot_be_asked() -> None:
     with pytest.raises(ValueError, match="length: got 'essay'; expected one of phrase, sentence, paragraph"):
         answer_prompt("Who?", "Text.", length="essay")  # type: ignore[arg-type]
-
-
-def test_options() -> None:
     assert listed([str(number) for number in range(26)]).splitlines()[-1] == "Z. 25"
     with pytest.raises(ValueError, match="choices: got 27; expected at most 26"):
         listed(["x"] * 27)
@@ -151,11 +138,6 @@ def test_options() -> None:
 )
 def test_answer_in_a_reply(reply: str, answer: str, marked: bool) -> None:
     assert answer_in(reply) == (answer, marked)
-
-
-def test_the_instructions_themselves_hold_no_answer() -> None:
-    # a model that repeats its prompt has answered nothing by that
-    assert answer_in(answer_prompt("Who?", "Text."))[1] is False
 
 
 @given(st.text())
@@ -235,7 +217,8 @@ def test_a_decision_is_never_guessed(reply: str, decision: bool | None) -> None:
 
 
 @pytest.mark.parametrize("choices", [(), ("a cat", "a dog")])
-def test_a_judge_that_repeats_its_prompt_has_decided_nothing(choices: tuple[str, ...]) -> None:
+def test_a_model_that_repeats_its_prompt_has_said_nothing(choices: tuple[str, ...]) -> None:
+    assert answer_in(answer_prompt("Who?", "Text.", choices))[1] is False
     assert decision_in(judge_prompt("Who?", "a cat", "a dog", choices)) is None
 
 

@@ -1,7 +1,5 @@
 """Rows and tables of the calibration, from records made by hand."""
 
-import json
-
 import pytest
 
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
@@ -81,16 +79,8 @@ def test_only_unanswerable_questions() -> None:
 
 def test_other_records_are_left_out() -> None:
     other = Record("bm25", "sentence", "a", "dev", "d1", "q1", 90, {"recall@10": 1.0})
-    assert calibration_rows([other, *RECORDS], [SCANNER]) == list(ROWS.values())
+    assert calibration_rows([other, *RECORDS[::-1]], [SCANNER]) == list(ROWS.values())
     assert calibration_rows([other], [SCANNER]) == []
-
-
-def test_records_survive_the_file() -> None:
-    read = [Record.read(json.dumps(record.as_dict())) for record in RECORDS]
-    assert read == RECORDS
-    assert calibration_rows(read[::-1], [SCANNER]) == list(ROWS.values())
-    assert "bins" not in RECORDS[3].as_dict()
-    assert len(json.dumps(RECORDS[0].as_dict())) < 300
 
 
 def test_tables() -> None:

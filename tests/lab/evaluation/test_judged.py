@@ -186,7 +186,6 @@ def test_other_refusals(tmp_path: Path) -> None:
     judged = read_beir(folder_of(tmp_path / "animals"))
     with pytest.raises(ValueError, match='--aggregation: got "long" for units'):
         judged_study_of([Setting("bm25")], judged, aggregation="long")
-    judged_study_of([Setting("bm25", "document")], judged, aggregation="long")
     with pytest.raises(DataError, match="no such file; expected BEIR's"):
         read_beir(tmp_path / "animals", "train")
     assert not is_beir(tmp_path)

@@ -74,14 +74,10 @@ def test_an_embedding_model_with_the_folders_of_its_modules(tmp_path: Path) -> N
 def test_the_model_behind_a_server() -> None:
     def served(**changes: object) -> RemoteScanner:
         scanner = RemoteScanner("http://127.0.0.1:1", timeout=changes.pop("timeout", 1.0))  # type: ignore[arg-type]
-        of_server = {
-            "id": "m",
-            "sha256": "0",
-            "segmenter": "sentence",
-            "uses_collection": True,
-            "window_tokens": None,
-        }
-        scanner.__dict__["_model"] = of_server | {"dtype": "float32", "device": "cpu"} | changes
+        of_server = {"id": "m", "sha256": "0", "segmenter": "sentence", "uses_collection": True}
+        scanner.__dict__["_model"] = (
+            of_server | {"window_tokens": None, "dtype": "float32", "device": "cpu"} | changes
+        )
         return scanner
 
     identity = identity_of("remote:http://127.0.0.1:1", served())

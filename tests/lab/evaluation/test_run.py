@@ -100,9 +100,6 @@ def test_a_first_stage_is_for_retrievers_without_an_index() -> None:
     assert (ask.setting.label, ask.reading.among) == ("scanner", 2)
 
 
-KINDS: list[dict[str, bool]] = [{}, {"calibration": True}]
-
-
 def test_arguments_differ_with_the_questions() -> None:
     plain = study_of(SETTINGS, WALKS).arguments
     assert study_of(SETTINGS[:1], WALKS[:1]).arguments == plain  # unanswerable ones make no difference
@@ -113,12 +110,11 @@ def test_arguments_differ_with_the_questions() -> None:
     assert study_of(SETTINGS, WALKS[:1], calibration=True).arguments != calibrated
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_arguments_differ_with_texts_and_titles(kind: dict[str, bool]) -> None:
-    before = study_of(SETTINGS, WALKS, **kind).arguments["questions"]
+def test_arguments_differ_with_texts_and_titles() -> None:
+    before = study_of(SETTINGS, WALKS).arguments["questions"]
     for changes in ({"text": WALK + " The end."}, {"text": WALK + "\ud800"}, {"title": "Walks"}):
         changed = replace(WALKS[0], **changes)
-        assert study_of(SETTINGS, [changed, WALKS[1]], **kind).arguments["questions"] != before
+        assert study_of(SETTINGS, [changed, WALKS[1]]).arguments["questions"] != before
 
 
 def test_arguments_differ_with_the_corpus() -> None:
@@ -134,16 +130,15 @@ def test_arguments_differ_with_the_corpus() -> None:
         assert other.arguments != plain
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_question_twice_is_refused(kind: dict[str, bool]) -> None:
+def test_a_question_twice_is_refused() -> None:
     for documents in (
         [WALKS[0], replace(WALKS[0], text=WALK + " The end.")],
         [replace(WALKS[0], questions=(NARROW, replace(WIDE, qid="narrow")))],
     ):
         with pytest.raises(ValueError, match="question 'narrow' of document 'd1' of source 'walks' more"):
-            study_of(SETTINGS, documents, **kind)
-    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], source="other")], **kind)
-    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], questions=(replace(NARROW, qid="more"),))], **kind)
+            study_of(SETTINGS, documents)
+    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], source="other")])
+    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], questions=(replace(NARROW, qid="more"),))])
 
 
 def test_refusals() -> None:
@@ -221,15 +216,11 @@ def test_positions_are_equal_fractions(characters: int, bins: int, data: st.Data
 
 def test_document_metrics_by_hand() -> None:
     scores = [np.array([1.0, -2.0]), np.zeros(0), np.array([3.0])]
-    assert document_metrics(scores, [True, False, False]) == {
-        "document_mrr": 0.5,
-        "document_recall@1": 0.0,
-        "document_recall@5": 1.0,
-        "document_recall@10": 1.0,
-    }
+    expected = {"document_mrr": 0.5, "document_recall@1": 0, "document_recall@5": 1, "document_recall@10": 1}
+    assert document_metrics(scores, [True, False, False]) == expected
     assert document_metrics(scores, [False, True, False])["document_mrr"] == 1 / 3  # empty, so it is last
-    assert set(document_metrics(scores, [False] * 3).values()) == {0.0}
-    assert set(document_metrics([], []).values()) == {0.0}
+    for none in (document_metrics(scores, [False] * 3), document_metrics([], [])):
+        assert none == dict.fromkeys(expected, 0.0)
 
 
 # Records of documents
@@ -292,7 +283,7 @@ def test_calibration_is_kept_compactly(tmp_path: Path, calibration: bool) -> Non
 def test_the_costs_of_a_scanner(tmp_path: Path, tiny_scanner: Scanner) -> None:
     for record in run(tmp_path, study_of([MINE], [document()]), tiny_scanner):
         assert record.gigaflops is not None
-        assert record.gigaflops_padded == record.gigaflops > 0
+        assert record.gigaflops > 0
         assert record.peak_megabytes is None or record.peak_megabytes > 50
 
 
@@ -346,14 +337,6 @@ def test_a_document_that_is_not_read_is_not_found(tmp_path: Path) -> None:
     assert found == {"otter", "badger"}  # the first in the corpus of those with the same score
     assert records["vole"].metrics["recall@50"] == records["vole"].metrics["document_recall@10"] == 0
     assert records["vole"].documents_read == 2
-
-
-def test_no_document_shares_a_word(tmp_path: Path) -> None:
-    strange = Document("x", "wild", "", "Quite another text.", (Question("q", "Zyzzyva?", ((0, 5),)),))
-    study = corpus_study_of([MINE], [strange, *PAGES], first_stages=["bm25"], read_documents=2)
-    records = {record.doc_id: record for record in run(tmp_path, study, Given(rained=1))}
-    assert records["x"].metrics["document_mrr"] == records["x"].metrics["recall@50"] == 0
-    assert (records["x"].documents_read, records["x"].tokens_read) == (0, 0)
 
 
 def test_among_the_hardest(tmp_path: Path) -> None:
@@ -418,15 +401,6 @@ def test_the_collection_is_what_the_question_is_asked_of(
 
     of_pages(tmp_path, Counting(rained=1), **options)
     assert set(counted) == {expected}
-
-
-def test_chunks_and_real_retrievers(tmp_path: Path, tiny_scanner: Scanner) -> None:
-    for setting, scorer in ((Setting("bm25", "chunk"), BM25()), (Setting("scanner"), tiny_scanner)):
-        for record in run(tmp_path / setting.unit, corpus_study_of([setting], PAGES), scorer):
-            assert record.metrics["recall@50"] == 1
-            if setting.unit == "chunk":  # one chunk is one document
-                assert record.metrics["mrr"] == record.metrics["document_mrr"]
-                assert record.index_megabytes is not None
 
 
 def test_the_result_of_a_corpus(tmp_path: Path) -> None:

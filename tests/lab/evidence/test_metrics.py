@@ -24,11 +24,6 @@ from spscanner_rag.lab.evidence.metrics import (
 from spscanner_rag.results.coverage import Spans
 
 
-def test_of_equal_scores_the_earlier_unit_comes_first() -> None:
-    relevant = np.array([False, True, False])
-    assert recall_at(np.zeros(3), relevant, (1, 2, 3)) == {1: 0.0, 2: 1.0, 3: 1.0}
-
-
 @pytest.mark.parametrize(
     ("scores", "relevant", "cutoffs", "message"),
     [
@@ -51,44 +46,10 @@ def test_refusals(scores: Any, relevant: Any, cutoffs: tuple[int, ...], message:
         ranking_metrics(scores, relevant, cutoffs)
 
 
-def test_infinite_scores() -> None:
-    scores = np.array([0.0, -np.inf, np.inf])
-    assert recall_at(scores, np.array([False, False, True]), (1,)) == {1: 1.0}
-    assert recall_at(scores, np.array([False, True, False]), (2, 3)) == {2: 0.0, 3: 1.0}
-
-
 def test_best_first() -> None:
     assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf]), 5).tolist() == [2, 1, 3, 0, 4]
     assert best_first(np.array([], np.float32), 0).tolist() == []
     assert best_first(np.array([0, 255, 1], np.uint8), 3).tolist() == [1, 2, 0]  # type: ignore[arg-type]
-
-
-def test_all_metrics_by_hand() -> None:
-    scores = np.array([0.1, 0.9, 0.5, 0.7, 0.3])  # ranks 5, 1, 3, 2, 4
-    relevant = np.array([True, False, True, False, False])
-    found = ranking_metrics(scores, relevant, (1, 3, 10))
-    ideal = 1 + 1 / np.log2(3)
-    assert found == pytest.approx(
-        {
-            Measure("recall", 1): 0.0,
-            Measure("recall", 3): 0.5,
-            Measure("recall", 10): 1.0,
-            Measure("precision", 1): 0.0,
-            Measure("precision", 3): 1 / 3,
-            Measure("precision", 10): 0.2,
-            Measure("ndcg", 1): 0.0,
-            Measure("ndcg", 3): 0.5 / ideal,
-            Measure("ndcg", 10): (0.5 + 1 / np.log2(6)) / ideal,
-            Measure("success", 1): 0.0,
-            Measure("success", 3): 1.0,
-            Measure("success", 10): 1.0,
-            Measure("mrr", 1): 0.0,
-            Measure("mrr", 3): 1 / 3,
-            Measure("mrr", 10): 1 / 3,
-            Measure("mrr", None): 1 / 3,
-            Measure("map", None): (1 / 3 + 2 / 5) / 2,
-        }
-    )
 
 
 UNITS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=80)
@@ -123,16 +84,8 @@ def test_equals_ir_measures(units: list[tuple[int, bool]]) -> None:
     for ours, theirs in measures.items():
         assert found[ours] == pytest.approx(expected[theirs], abs=1e-9), ours
     assert recall_at(scores, relevant) == {k: found["recall", k] for k in CUTOFFS}
-
-
-@settings(max_examples=50)
-@given(UNITS)
-def test_bounds_and_order(units: list[tuple[int, bool]]) -> None:
-    found = ranking_metrics(*scored(units))
     assert all(0 <= value <= 1 for value in found.values())
-    for metric in ("recall", "success", "mrr"):
-        assert sorted(found[metric, k] for k in CUTOFFS) == [found[metric, k] for k in CUTOFFS]
-    perfect = ranking_metrics(scored(units)[1].astype(float), scored(units)[1])
+    perfect = ranking_metrics(relevant.astype(float), relevant)
     assert all(perfect["ndcg", k] == pytest.approx(1) for k in CUTOFFS)
 
 
@@ -147,23 +100,6 @@ BUDGET_UNITS = Spans(EDGES[:-1], EDGES[1:])
 def test_tokens_of_the_best() -> None:
     assert tokens_at(SCORES, TOKENS, (1, 2, 3, 50)) == {1: 50, 2: 90, 3: 110, 50: 120}
     assert tokens_at(np.zeros(0), np.zeros(0, np.int64), (1,)) == {1: 0}
-
-
-@pytest.mark.parametrize(
-    ("budget", "kept"),
-    [
-        (9, []),
-        (10, [0]),
-        (30, [2, 0]),
-        (49, [3]),
-        (50, [1]),
-        (89, [1, 2, 0]),
-        (90, [1, 3]),
-        (120, [1, 3, 2, 0]),
-    ],
-)
-def test_units_within(budget: int, kept: list[int]) -> None:
-    assert units_within(SCORES, TOKENS, budget).tolist() == kept
 
 
 def test_recall_at_budgets() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
@@ -95,14 +95,10 @@ def test_content_in_blocks_without_a_text_of_its_own() -> None:
     assert reply_text(SimpleNamespace(content=[])) == ""
 
 
-def test_frameworks_own_fakes() -> None:
+def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
     assert language_model_of(MockLLM(), name="echo")("hello") == "hello"
     assert language_model_of(FakeListChatModel(responses=["one"]), name="fake")("hello") == "one"
-    assert language_model_of(FakeListLLM(responses=["two"]), name="fake")("hello") == "two"
     assert language_model_of(RunnableLambda(shout), name="chain")("hello") == "HELLO"
-
-
-def test_an_adapted_model_is_taken_as_it_is() -> None:
     adapted = language_model_of(shout)
     assert language_model_of(adapted) is adapted
     assert language_model_of(adapted, name="loud") == LanguageModel("loud", shout)

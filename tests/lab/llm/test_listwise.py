@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.language_models import FakeListChatModel
-from llama_index.core.llms import MockLLM
 
 from spscanner_rag.baselines import BM25, Cascade
 from spscanner_rag.lab.llm.asking import Asker, Budget
@@ -62,13 +60,6 @@ class Truth:
         passages = PASSAGE.findall(prompt)
         best = sorted(passages, key=lambda passage: -int(passage[1][1:]))
         return " > ".join(f"[{number}]" for number, _ in best) if "ranking" in prompt else f"[{best[0][0]}]"
-
-
-def test_a_ranker_is_pickled_with_its_asker() -> None:
-    asker = Asker(retries=7, budget=Budget(max_requests=0))
-    ranker = pickle.loads(pickle.dumps(Listwise(language_model_of(Truth(), "t"), First([1, 0]), asker=asker)))
-    assert ranked(ranker, 2) == [1, 0]
-    assert ranker.asker.budget.stopped == "the limit of 0 requests is reached"
 
 
 def ranked(ranker: Listwise, n: int) -> list[int]:
@@ -180,21 +171,17 @@ def test_replies_are_kept_and_never_asked_again(tmp_path: Path) -> None:
     assert len(truth.prompts) == 2
 
 
-def test_texts_asked_together_and_models_of_both_frameworks() -> None:
-    def ranker_of(model: object, name: str | None = None) -> Listwise:
-        return Listwise(model, BM25(), best=3, name=name)
-
+def test_texts_asked_together() -> None:
     texts = ["The otter swims. Rain fell.", "A heron. The heron rests by the lake.", "Nothing."]
-    ranker = ranker_of(FakeListChatModel(responses=["[3] > [1] > [2]"]), "fake")
+    ranker = Listwise(lambda prompt: "[3] > [1] > [2]", BM25(), best=3, name="fake")
     units = [ranker.segment(text) for text in texts]
     requests = [("heron", text, own) for text, own in zip(texts, units, strict=True)]
     logits = np.concatenate(list(score_batch(ranker, requests, collection=words_together(ranker, units))))
     assert ranker.prompts == 1
     assert np.sort(logits)[-3:].tolist() == pytest.approx([np.log(1 / 3), 0, np.log(3)], abs=1e-5)
-    assert np.isfinite(ranker_of(MockLLM(), "mock").score_units(*requests[0])).all()
 
 
-def test_names_and_errors() -> None:
+def test_names_pickles_and_errors() -> None:
     for name in (
         "listwise:bm25>openai:gpt-4o@20",
         "setwise:hybrid:bm25+dense>my.py:llm",
@@ -207,6 +194,10 @@ def test_names_and_errors() -> None:
         with pytest.raises(ValueError, match=r"needs|two stages|does not exist|bound of tokens"):
             check_name(wrong)
     model = LanguageModel("m", str)
+    asker = Asker(retries=7, budget=Budget(max_requests=0))
+    ranker = pickle.loads(pickle.dumps(Listwise(language_model_of(Truth(), "t"), First([1, 0]), asker=asker)))
+    assert ranked(ranker, 2) == [1, 0]
+    assert ranker.asker.budget.stopped == "the limit of 0 requests is reached"
     bad: list[tuple[str, Callable[[], object]]] = [
         ("method is 'x'", lambda: Listwise(model, method="x")),  # type: ignore[arg-type]
         ("step is 20 for windows of 20", lambda: Listwise(model, step=20)),

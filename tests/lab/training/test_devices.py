@@ -18,6 +18,7 @@ from spscanner_rag.apps.cli import main
 from spscanner_rag.lab.training.devices import Workers, joined_workers
 from tests.lab.training.conftest import RECIPE, SHAPE
 
+Files = tuple[Path, Path, Path, Path]
 TOGETHER = 'steps = 40\nsequences_per_step = 4\ndtype = "float32"\n'
 TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "2", "--standalone"]
 
@@ -61,9 +62,7 @@ def losses(out: Path) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def files(
-    tmp_path_factory: pytest.TempPathFactory, corpus_file: Path, validation_file: Path
-) -> tuple[Path, Path, Path, Path]:
+def files(tmp_path_factory: pytest.TempPathFactory, corpus_file: Path, validation_file: Path) -> Files:
     folder = tmp_path_factory.mktemp("devices")
     recipe, shape = folder / "recipe.toml", folder / "shape.json"
     kept = [line for line in RECIPE.splitlines() if not line.startswith(("steps", "sequences_per_step"))]
@@ -73,7 +72,7 @@ def files(
 
 
 @pytest.fixture(scope="module")
-def alone(files: tuple[Path, Path, Path, Path]) -> list[float]:
+def alone(files: Files) -> list[float]:
     """The losses of one process."""
     out = files[0].parent / "one"
     assert main([*command(out, *files)[2:], "--threads", "1"]) == 0
@@ -94,9 +93,7 @@ def run(arguments: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_train_as_one(
-    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float]
-) -> None:
+def test_two_workers_train_as_one(tmp_path: Path, files: Files, alone: list[float]) -> None:
     run([*TORCHRUN, *command(tmp_path / "two", *files)])
     np.testing.assert_allclose(losses(tmp_path / "two"), alone, rtol=1e-4, atol=1e-4)
     assert not list((tmp_path / "two").glob(".*"))
@@ -118,7 +115,7 @@ def processes_with(text: str) -> list[int]:
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers in /proc")
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_worker_is_started_again_from_the_last_state(
-    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float], killed: int
+    tmp_path: Path, files: Files, alone: list[float], killed: int
 ) -> None:
     out = tmp_path / "two"
     with started([*TORCHRUN, *command(out, *files)], out) as (group, log):
@@ -132,9 +129,7 @@ def test_a_killed_worker_is_started_again_from_the_last_state(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers in /proc")
-def test_another_number_of_processes_goes_on(
-    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float]
-) -> None:
+def test_another_number_of_processes_goes_on(tmp_path: Path, files: Files, alone: list[float]) -> None:
     out = tmp_path / "two"
     with started([*TORCHRUN, *command(out, *files)], out):
         pass

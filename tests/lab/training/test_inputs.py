@@ -16,42 +16,21 @@ from spscanner_rag.lab.training.start import RunFiles
 def files(tmp_path: Path) -> RunFiles:
     for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "walks.txt", "shape.json", "table"):
         (tmp_path / name).write_text(name, encoding="utf-8")
-    data, dev, text = (
-        [tmp_path / "a.jsonl", tmp_path / "b.jsonl"],
-        [tmp_path / "dev.jsonl"],
-        [tmp_path / "walks.txt"],
-    )
-    out = tmp_path / "out"
-    return RunFiles(data, dev, out, None, tmp_path / "shape.json", out, text, tmp_path / "table")
+    return files_in(tmp_path, "a.jsonl")
 
 
-def moved(files: RunFiles, folder: Path) -> RunFiles:
-    """The same files at other paths."""
-    folder.mkdir()
-    for path in (*files.data, *files.validation, *files.text, files.config, files.word_vectors):
-        assert path is not None
-        shutil.copy(path, folder)
-    assert files.config is not None
-    assert files.word_vectors is not None
-    return RunFiles(
-        [folder / path.name for path in files.data],
-        [folder / path.name for path in files.validation],
-        files.out,
-        None,
-        folder / files.config.name,
-        files.teacher_cache,
-        [folder / path.name for path in files.text],
-        folder / files.word_vectors.name,
-    )
+def files_in(folder: Path, first: str) -> RunFiles:
+    data, out = [folder / first, folder / "b.jsonl"], folder / "out"
+    dev, text = [folder / "dev.jsonl"], [folder / "walks.txt"]
+    return RunFiles(data, dev, out, None, folder / "shape.json", out, text, folder / "table")
 
 
 def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
     inputs = inputs_of(files)
     assert json.loads(json.dumps(inputs)) == inputs
-    other = moved(files, tmp_path / "elsewhere")
-    (tmp_path / "elsewhere" / "a.jsonl").rename(tmp_path / "elsewhere" / "renamed.jsonl")
-    other.data[0] = tmp_path / "elsewhere" / "renamed.jsonl"  # type: ignore[index]
-    assert input_difference(inputs, inputs_of(other)) is None
+    elsewhere = Path(shutil.copytree(tmp_path, tmp_path / "elsewhere"))
+    (elsewhere / "a.jsonl").rename(elsewhere / "renamed.jsonl")
+    assert input_difference(inputs, inputs_of(files_in(elsewhere, "renamed.jsonl"))) is None
 
 
 @pytest.mark.parametrize(
@@ -114,15 +93,12 @@ def test_a_base_is_its_files(tiny_checkpoint: Path, tmp_path: Path) -> None:
         )
 
 
-def test_files_that_are_not_there_are_left_to_others(tmp_path: Path) -> None:
-    files = RunFiles([tmp_path / "no", tmp_path], [], tmp_path, None, None, tmp_path)
-    assert inputs_of(files)["--data"] == {}
+def test_absent_files_are_left_to_others_and_compressed_ones_count_as_they_are(tmp_path: Path) -> None:
+    def digests(*paths: Path) -> dict[str, str]:
+        return inputs_of(RunFiles(paths, [], tmp_path, None, None, tmp_path))["--data"]
 
-
-def test_compressed_files_count_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl.gz"
-    digests = set()
-    for level in (1, 9):
-        path.write_bytes(gzip.compress(b"abc" * 1000, level, mtime=0))
-        digests.add(inputs_of(RunFiles([path], [], tmp_path, None, None, tmp_path))["--data"]["file 1"])
-    assert len(digests) == 2
+    assert digests(tmp_path / "no", tmp_path) == {}
+    packed = [tmp_path / f"{level}.jsonl.gz" for level in (1, 9)]
+    for path in packed:
+        path.write_bytes(gzip.compress(b"abc" * 1000, int(path.name[0]), mtime=0))
+    assert len(set(digests(*packed).values())) == 2

@@ -54,23 +54,10 @@ def zipped() -> bytes:
     return into.getvalue()
 
 
-@pytest.mark.parametrize("check", [True, False])
-def test_an_empty_file_is_called_so(tmp_path: Path, check: bool) -> None:
-    (tmp_path / "a.pt").touch()
-    with pytest.raises(ValueError, match=r"a\.pt cannot be read \(it is empty\)"):
-        read_tensors(tmp_path / "a.pt", TYPES, check=check)
-    with pytest.raises(ValueError, match=r"b\.pt cannot be read \(No such file or directory\)"):
-        read_tensors(tmp_path / "b.pt", TYPES, check=check)
-
-
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"hello world",
-        b"\0" * 100,
-        b"\x80\x02]q\x00.",
-        b"PK\x05\x06" + b"\0" * 18,
+        *(b"", b"hello world", b"\0" * 100, b"\x80\x02]q\x00.", b"PK\x05\x06" + b"\0" * 18),
         zipped(),
         saved([1, 2]),
         saved({"weights": {}}),
@@ -81,6 +68,8 @@ def test_an_empty_file_is_called_so(tmp_path: Path, check: bool) -> None:
 @pytest.mark.parametrize("check", [True, False])
 def test_damaged_and_foreign_files_are_one_message(tmp_path: Path, content: bytes, check: bool) -> None:
     path = tmp_path / "a.pt"
+    with pytest.raises(ValueError, match=r"a\.pt cannot be read \(No such file or directory\)"):
+        read_tensors(path, TYPES, check=check)
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"it is damaged, or another program wrote it; do this$") as caught:
         read_tensors(path, TYPES, next_step="do this", check=check)
@@ -133,14 +122,8 @@ except OSError as error:
 
 
 def state(**changes: Any) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "step": 1,
-        "seconds": 1.0,
-        "model": {},
-        "extra": {},
-        "average": {},
-        "optimizer": {},
-    }
+    content: dict[str, Any] = {"step": 1, "seconds": 1.0, "optimizer": {}}
+    content |= {"model": {}, "extra": {}, "average": {}}
     recipe = json.dumps(Recipe().to_dict())
     return content | {"recipe": recipe, "inputs": json.dumps(INPUTS)} | changes
 
@@ -182,12 +165,7 @@ def test_damaged_words_in_a_whole_file(tmp_path: Path, changes: dict[str, str]) 
 def test_shapes_must_be_those_of_the_model(tmp_path: Path) -> None:
     own = {"a": torch.zeros(2), "b": torch.zeros(3)}
     refuse_other_shapes(tmp_path, own, own)
-    for found in (
-        {"a": torch.zeros(2)},
-        own | {"b": torch.zeros(4)},
-        own | {"c": torch.zeros(1)},
-        own | {"b": 1},
-    ):
+    for found in ({"a": own["a"]}, own | {"b": own["a"]}, own | {"c": own["a"]}, own | {"b": 1}):
         with pytest.raises(ValueError, match=r"of another model: its tensor '[bc]' has the shape"):
             refuse_other_shapes(tmp_path, found, own)  # type: ignore[arg-type]
 

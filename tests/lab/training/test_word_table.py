@@ -72,16 +72,14 @@ def test_numbers_that_cannot_be(tmp_path: Path, words: int, dimensions: int, mes
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no files to count words in"):
-        make_word_vectors([], by_length)
-    with pytest.raises(ValueError, match="no such file"):
-        make_word_vectors([tmp_path / "a.txt"], by_length)
     (tmp_path / "a.pdf").touch()
-    with pytest.raises(ValueError, match=r"expected a file that ends in \.txt"):
-        make_word_vectors([tmp_path / "a.pdf"], by_length)
-
-
-def test_more_dimensions_than_the_embedding_has(tmp_path: Path) -> None:
+    for paths, message in (
+        ([], "no files to count words in"),
+        ([tmp_path / "a.txt"], "no such file"),
+        ([tmp_path / "a.pdf"], r"expected a file that ends in \.txt"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_word_vectors(paths, by_length)
     (tmp_path / "a.txt").write_text("a b c d e f g h i j k", encoding="utf-8")
     with pytest.raises(ValueError, match="dimensions is 9, the embedding has 8"):
         make_word_vectors([tmp_path / "a.txt"], by_length, 20, 9)

@@ -39,18 +39,10 @@ class SharedDocument:
 class SharedTextFinder:
     """Finds what single documents share with held-out ones, of whose sentences hashes are kept.
 
-    Sentences of fewer than ``min_words`` words do not count; 1 counts every sentence, as the paper does. A
-    document with a larger share than ``max_share``, in either direction, shares too much.
+    A document with a larger share than `MAX_SHARE`, in either direction, shares too much.
     """
 
-    def __init__(
-        self, held_out: Iterable[Document], *, min_words: int = MIN_WORDS, max_share: float = MAX_SHARE
-    ) -> None:
-        if min_words < 1:
-            raise ValueError(f"min_words is {min_words}; expected at least 1, such as {MIN_WORDS}")
-        if not 0 <= max_share < 1:
-            raise ValueError(f"max_share is {max_share}; expected a share below 1, such as {MAX_SHARE}")
-        self._min_words, self._max_share = min_words, max_share
+    def __init__(self, held_out: Iterable[Document]) -> None:
         self._segmenter = SentenceSegmenter()
         self._doc_ids: list[str] = []
         self._sizes: list[int] = []  # distinct long sentences of each document
@@ -84,7 +76,7 @@ class SharedTextFinder:
         most = min(holders, key=lambda number: (-holders[number], number))
         share = len(common) / len(sentences)
         held_out_share = max(shared / self._sizes[number] for number, shared in holders.items())
-        if max(share, held_out_share) <= self._max_share:
+        if max(share, held_out_share) <= MAX_SHARE:
             return None
         example = next(sentences[sentence] for sentence in common if most in self._holders[sentence])
         return SharedDocument(
@@ -96,7 +88,7 @@ class SharedTextFinder:
         found: dict[int, str] = {}
         for sentence in self._sentences(text):
             words = sentence.split()
-            if len(words) >= self._min_words:
+            if len(words) >= MIN_WORDS:
                 found.setdefault(_hash(words), sentence)
         return found
 
@@ -104,15 +96,9 @@ class SharedTextFinder:
         return (text[unit.start : unit.end] for unit in self._segmenter.segment(text))
 
 
-def shared_documents(
-    training: Iterable[Document],
-    held_out: Iterable[Document],
-    *,
-    min_words: int = MIN_WORDS,
-    max_share: float = MAX_SHARE,
-) -> list[SharedDocument]:
-    """Training documents to drop, in their order; arguments as of `SharedTextFinder`. Each is read once."""
-    finder = SharedTextFinder(held_out, min_words=min_words, max_share=max_share)
+def shared_documents(training: Iterable[Document], held_out: Iterable[Document]) -> list[SharedDocument]:
+    """Training documents to drop, in their order. Each is read once."""
+    finder = SharedTextFinder(held_out)
     if not finder.held_out_documents:  # spares reading the training documents
         return []
     return [shared for shared in map(finder.find, training) if shared is not None]

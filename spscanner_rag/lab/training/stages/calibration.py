@@ -18,8 +18,6 @@ from spscanner_rag.lab.evidence.calibration import fit_platt
 from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.recipe import PositiveWeight
-from spscanner_rag.lab.training.stages.loss import weight_of_positives
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.results.coverage import relevant_units
@@ -68,13 +66,13 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 
 
 def loss_shift(
-    model: ScannerModel, examples: Sequence[Example], positive_weight: PositiveWeight, tokens: int
+    model: ScannerModel, examples: Sequence[Example], positive_weight: float, tokens: int
 ) -> float:
     """The constant to add to a scanner's logits in the loss, fitted to ``examples``, ``tokens`` at a time."""
     stretches = [stretch for example in examples for stretch in example.stretches]
     logits = np.concatenate(read_logits(model, [stretch.sequence for stretch in stretches], tokens))
     relevant = np.concatenate([stretch.relevant for stretch in stretches])
-    return fitted_shift(logits, relevant, weight_of_positives(positive_weight, relevant))
+    return fitted_shift(logits, relevant, positive_weight)
 
 
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:

@@ -6,13 +6,12 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
-from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
+from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
 
 DISTILLATION_TEMPERATURE = 0.2
@@ -50,14 +49,13 @@ class EvidenceObjective:
 
     def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
         """Binary and ranking loss on labels, and the loss against a teacher's scores."""
-        labels = np.concatenate([stretch.relevant for example in examples for stretch in example.stretches])
-        weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
+        units = sum(len(stretch.relevant) for example in examples for stretch in example.stretches)
         members = [examples[number] for number in read.members]
         ends = self._unit_ends(model, members, read)
         loss = torch.zeros((), device=model.device)
         for example in members:
             own = [next(ends) for _ in example.stretches]
-            loss = loss + self._example_loss(model, own, example, weight, len(labels), len(examples))
+            loss = loss + self._example_loss(model, own, example, units, len(examples))
         return loss
 
     def _unit_ends(self, model: ScannerModel, members: Sequence[Example], read: Pass) -> Iterator[Tensor]:
@@ -81,7 +79,6 @@ class EvidenceObjective:
         model: ScannerModel,
         ends: Sequence[Tensor],
         example: Example,
-        weight: Tensor,
         units: int,
         sequences: int,
     ) -> Tensor:
@@ -97,6 +94,7 @@ class EvidenceObjective:
         logits = torch.cat(logits_of)  # (units of all sequences,)
         labels = np.concatenate([stretch.relevant for stretch in example.stretches])
         relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
+        weight = torch.tensor(recipe.positive_weight, device=device)
         shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
         binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
         loss = binary / units
@@ -114,17 +112,6 @@ class EvidenceObjective:
                 divergence = listwise_divergence(own, targets, DISTILLATION_TEMPERATURE)
                 loss = loss + recipe.distillation_weight * divergence / sequences
         return loss
-
-
-def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bool_]) -> float:
-    """The weight of a relevant sentence in the binary loss; irrelevant ones have 1.
-
-    "balanced", as in the official train.py, is n-/n+ of the step's batch, so that both kinds weigh the same.
-    """
-    if positive_weight != "balanced":
-        return positive_weight
-    positives = int(relevant.sum())
-    return (len(relevant) - positives) / positives if positives else 1.0
 
 
 def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
@@ -148,7 +135,6 @@ class RerankerObjective(EvidenceObjective):
         model: ScannerModel,
         ends: Sequence[Tensor],
         example: Example,
-        weight: Tensor,
         units: int,
         sequences: int,
     ) -> Tensor:

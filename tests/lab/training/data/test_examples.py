@@ -96,32 +96,24 @@ def test_only_the_first_documents_of_a_source_are_taught(
     assert 1 <= len(list(tmp_path.glob("*.npy"))) <= 4
 
 
-def test_questions_that_cannot_teach_are_left_out(documents: list[Document], reading: Reading) -> None:
-    question = documents[0].questions[0]
-    useless = [
-        replace(question, evidence=()),
-        replace(question, answerable=False),
-        replace(question, ambiguous=True),
-    ]
-    alone = [replace(documents[0], questions=tuple(useless))]
-    with pytest.raises(ValueError, match="no question with evidence"):
-        ExampleSource(DocumentStore(alone), reading, RECIPE)
-    kept = ExampleSource(DocumentStore([replace(alone[0], questions=(*useless, question))]), reading, RECIPE)
-    assert kept.questions_by_source == {"walks": 1}
-
-
-def test_unknown_source_names_and_hopeless_lengths_are_refused(
+def test_what_cannot_teach_is_left_out_or_refused(
     documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examples_module, "MAX_DRAWS", 20)
+
+    def source_of(*questions: Question) -> ExampleSource:
+        return ExampleSource(DocumentStore([replace(documents[0], questions=questions)]), reading, RECIPE)
+
+    question = documents[0].questions[0]
+    changes = ({"evidence": ()}, {"answerable": False}, {"ambiguous": True})
+    useless = [replace(question, **change) for change in changes]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no question with evidence"):
+        source_of(*useless)
+    assert source_of(*useless, question).questions_by_source == {"walks": 1}
     with pytest.raises(ValueError, match="names 'rivers'; the data has roads, walks"):
         ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"rivers": 1.0}))
-    long_question = replace(documents[0].questions[0], text="Where was the badger? " * 40)
-    source = ExampleSource(
-        DocumentStore([replace(documents[0], questions=(long_question,))]), reading, RECIPE
-    )
     with pytest.raises(ValueError, match="raise sequence_tokens"):
-        source.example(0, 128)
+        source_of(replace(question, text="Where was the badger? " * 40)).example(0, 128)
 
 
 def test_the_texts_that_stay_in_memory_make_no_difference(
@@ -183,9 +175,7 @@ def test_a_stretch_holds_its_unit_and_keeps_to_its_room(
     ("place", "rooms", "lowest", "highest"),
     [
         (0.5, 0.5, 0.0, 1.0),
-        (0.5, 4.0, 0.0, 1.0),
         (0.25, 1.0, 0.0, 0.5),  # a stretch of half a room, of which half is before it
-        (0.75, 1.0, 0.5, 1.0),
         (0.1, 4.0, 0.0, 0.8),
         (0.9, 4.0, 0.2, 1.0),
     ],
@@ -208,7 +198,7 @@ def test_every_place_in_a_spread_stretch_is_as_likely(
     assert max(lengths) <= room + 5
 
 
-@pytest.mark.parametrize("rooms", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("rooms", [1.0, 4.0])
 def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(rooms: float) -> None:
     ends = np.arange(1, int(200 * rooms) + 1) * 5 - 1
     draw = random.Random(0)
@@ -224,9 +214,7 @@ def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(ro
 def test_early_evidence_is_late_in_some_sequences_only_where_that_is_wanted(
     documents: list[Document], reading: Reading
 ) -> None:
-    early = DocumentStore(
-        [replace(d, questions=d.questions[2:3]) for d in documents]
-    )  # the third of ten sentences
+    early = DocumentStore([replace(d, questions=d.questions[2:3]) for d in documents])  # sentence 3 of 10
     shares: dict[float, list[float]] = {}
     for spread in (0.0, 0.99):
         source = ExampleSource(early, reading, replace(RECIPE, spread_share=spread))

@@ -47,6 +47,10 @@ def test_a_group_has_the_evidence_in_its_first_stretch_and_other_documents_in_th
 ) -> None:
     for group in groups(distinct, reading):
         first, *others = group.stretches
+        lengths = [len(stretch.sequence.input_ids) for stretch in group.stretches]
+        assert len(lengths) >= 2
+        assert max(lengths) <= RECIPE.group_tokens, "a group fits one pass"
+        assert max(lengths) * len(lengths) <= RECIPE.group_documents * RECIPE.group_tokens
         assert first.relevant.sum() == 1
         assert not any(other.relevant.any() for other in others)
         own = days(first, reading)
@@ -54,16 +58,6 @@ def test_a_group_has_the_evidence_in_its_first_stretch_and_other_documents_in_th
         seen = [days(other, reading) for other in others]
         assert all(len(day) == 1 and day != own for day in seen)
         assert len(set().union(*seen)) == len(others), "no document is there twice"
-
-
-def test_the_stretches_of_a_group_fit_one_pass(distinct: list[Document], reading: Reading) -> None:
-    sizes = set()
-    for group in groups(distinct, reading):
-        lengths = [len(stretch.sequence.input_ids) for stretch in group.stretches]
-        assert max(lengths) <= RECIPE.group_tokens
-        assert max(lengths) * len(lengths) <= RECIPE.group_documents * RECIPE.group_tokens
-        sizes.add(len(lengths))
-    assert min(sizes) >= 2
 
 
 def test_short_documents_make_larger_groups(distinct: list[Document], reading: Reading) -> None:
@@ -209,9 +203,13 @@ def test_a_stretch_of_the_own_document_around_a_hard_negative_can_be_a_member(
     assert beside > len(found) / 2
 
 
-def test_documents_that_all_have_the_same_questions_make_no_groups(
-    documents: list[Document], distinct: list[Document], reading: Reading
+def test_groups_that_cannot_be_made(
+    documents: list[Document], distinct: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("spscanner_rag.lab.training.data.examples.MAX_DRAWS", 5)
+    with pytest.raises(ValueError, match="makes a group; raise group_tokens"):
+        groups(distinct, reading, replace(RECIPE, group_tokens=12), 1)
+    # all documents have the same questions
     with pytest.raises(ValueError, match=r"group_share is 0\.9999, but no source"):
         ExampleSource(DocumentStore(documents), reading, RECIPE)
     with pytest.raises(ValueError, match="group_sources names 'rivers'; the data has roads, walks"):
@@ -220,11 +218,3 @@ def test_documents_that_all_have_the_same_questions_make_no_groups(
     for recipe in (RECIPE, replace(RECIPE, group_sources=("roads",))):
         found = groups(mixed, reading, recipe)
         assert all("on day" in read_text(group, reading).split("\n")[0] for group in found)
-
-
-def test_a_group_that_cannot_be_made_is_refused(
-    distinct: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spscanner_rag.lab.training.data.examples.MAX_DRAWS", 5)
-    with pytest.raises(ValueError, match="makes a group; raise group_tokens"):
-        groups(distinct, reading, replace(RECIPE, group_tokens=12), 1)

@@ -12,7 +12,6 @@ from spscanner_rag.lab.training.data.questions import (
     QuestionDraw,
     bm25_scores,
     hard_negative,
-    same_words,
 )
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.recipe import Recipe
@@ -34,11 +33,10 @@ def test_sources_are_drawn_by_weight_and_questions_evenly(store: DocumentStore) 
 
 
 def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
-    questions = QuestionDraw(store, replace(RECIPE, source_weights={"roads": 0.0}))
-    draw = random.Random(0)
+    questions, draw = QuestionDraw(store, replace(RECIPE, source_weights={"roads": 0.0})), random.Random(0)
     for _ in range(100):
-        for drawn in (questions.answered(draw), questions.unanswered(draw)):
-            assert drawn is None or store.without_text(drawn.document).source == "walks"
+        assert store.without_text(questions.answered(draw).document).source == "walks"
+        assert questions.unanswered(draw) is None  # all documents are asked the same four
 
 
 def test_questions_of_other_documents_are_not_answered(documents: list[Document]) -> None:
@@ -56,11 +54,6 @@ def test_questions_of_other_documents_are_not_answered(documents: list[Document]
         document = distinct[drawn.document]
         assert drawn.question not in document.questions
         assert drawn.question.text.split()[-1].startswith(document.source)  # of the same source
-
-
-def test_a_question_that_is_asked_of_every_document_is_not_exchanged(store: DocumentStore) -> None:
-    questions = QuestionDraw(store, RECIPE)  # all of them are asked the same four
-    assert all(questions.unanswered(random.Random(seed)) is None for seed in range(10))
 
 
 def test_a_source_with_unanswerable_questions_gives_its_own(documents: list[Document]) -> None:
@@ -150,11 +143,6 @@ def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
     assert not negatives.have_answer("It increased.", "trials", question)
     assert negatives.have_answer("It increased.", "news", question)
     assert negatives.have_answer("It increased by 3 %, they say.", "trials", question)
-
-
-def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
-    assert same_words("  Who  sang, then?") == same_words("who sang then")
-    assert same_words("Who sang?") != same_words("Who sings?")
 
 
 def test_one_of_the_best_allowed_sentences_is_drawn() -> None:

@@ -167,14 +167,10 @@ def test_minilm_is_found_in_its_package() -> None:
         assert teacher.encoder.model.max_seq_length == EMBEDDED_TOKENS  # type: ignore[attr-defined]
 
 
-def test_a_missing_library_names_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert short_name("/home/a/models/minilm") == "minilm"
+    assert short_name("cross-encoder:cross-encoder/ms-marco") == "cross-encoder:ms-marco"
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     for name in ("any", "cross-encoder:any"):
         with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[train\]"'):
             teacher_of(name)
-
-
-def test_short_names_have_no_folders() -> None:
-    assert short_name("/home/a/models/minilm") == "minilm"
-    assert short_name("cross-encoder:cross-encoder/ms-marco") == "cross-encoder:ms-marco"
-    assert short_name("") == ""

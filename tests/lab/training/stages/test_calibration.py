@@ -8,22 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.checkpoint import load_checkpoint, load_model
+from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import sample_questions
-from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.calibration import (
     calibrate,
     fitted_shift,
-    loss_shift,
     mean_recall,
     validate,
 )
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scan.prepare import Reading
 
 
 @pytest.fixture
@@ -57,7 +52,9 @@ def test_probabilities_add_up_to_the_relevant_sentences_and_ranks_stay(
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-def test_questions_that_say_nothing_leave_the_scanner_as_it_is(scanner: Scanner) -> None:
+def test_questions_that_say_nothing_leave_the_scanner_as_it_is(
+    scanner: Scanner, documents: list[Document]
+) -> None:
     one = Document("d", "s", "", "All of it is evidence.", (Question("q", "What?", ((0, 22),)),))
     blank = Document("e", "s", "", "Some. More.     ", (Question("q", "What?", ((13, 14),)),))
     head = scanner.checkpoint.model.binary_head
@@ -66,18 +63,13 @@ def test_questions_that_say_nothing_leave_the_scanner_as_it_is(scanner: Scanner)
     assert calibrate(scanner, [(one, one.questions[0])]) is None
     assert calibrate(scanner, [(blank, blank.questions[0])]) is None
     assert calibrate(scanner, []) is None
-    torch.testing.assert_close(head.bias, bias)
-
-
-def test_a_scanner_that_prefers_what_is_irrelevant_is_left_as_it_is(
-    scanner: Scanner, documents: list[Document]
-) -> None:
     prior = scanner.checkpoint.model.lexical_prior
     assert prior is not None
-    torch.nn.init.constant_(prior.weight, -8.0)
+    torch.nn.init.constant_(prior.weight, -8.0)  # it prefers what is irrelevant
     asked = [(document, question) for document in documents[:3] for question in document.questions]
     assert calibrate(scanner, asked) is None
     assert prior.weight.item() == pytest.approx(-8.0)
+    torch.testing.assert_close(head.bias, bias)
 
 
 SENTENCES = st.lists(st.tuples(st.floats(-20, 20), st.booleans()), min_size=2, max_size=40).filter(
@@ -85,25 +77,15 @@ SENTENCES = st.lists(st.tuples(st.floats(-20, 20), st.booleans()), min_size=2, m
 )
 
 
-@given(sentences=SENTENCES, weight=st.floats(0.1, 20))
+@given(sentences=SENTENCES, weight=st.floats(0.1, 20), by=st.floats(-10, 10))
 def test_the_probabilities_add_up_to_the_relevant_sentences(
-    sentences: list[tuple[float, bool]], weight: float
+    sentences: list[tuple[float, bool]], weight: float, by: float
 ) -> None:
-    logits = np.array([logit for logit, _ in sentences])
-    relevant = np.array([mark for _, mark in sentences])
+    logits, relevant = map(np.array, zip(*sentences, strict=True))
     weights = np.where(relevant, weight, 1.0)
     shift = fitted_shift(logits, relevant, weight)
     assert (weights * sigmoid(logits + shift)).sum() == pytest.approx(weights[relevant].sum(), rel=1e-6)
-
-
-@given(sentences=SENTENCES, by=st.floats(-10, 10))
-def test_a_base_that_is_lower_by_so_much_is_shifted_by_so_much_more(
-    sentences: list[tuple[float, bool]], by: float
-) -> None:
-    logits = np.array([logit for logit, _ in sentences])
-    relevant = np.array([mark for _, mark in sentences])
-    higher, lower = fitted_shift(logits, relevant, 5.0), fitted_shift(logits - by, relevant, 5.0)
-    assert lower - higher == pytest.approx(by, abs=1e-6)
+    assert fitted_shift(logits - by, relevant, weight) - shift == pytest.approx(by, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -111,17 +93,6 @@ def test_a_base_that_is_lower_by_so_much_is_shifted_by_so_much_more(
 )
 def test_sentences_of_one_kind_have_no_level(marks: list[bool], weight: float) -> None:
     assert fitted_shift(np.array([1.0, -2.0]), np.array(marks), weight) == 0.0
-
-
-def test_the_shift_for_balanced_positives_is_that_for_their_weight(
-    tiny_checkpoint: Path, store: DocumentStore, reading: Reading
-) -> None:
-    model, source = load_model(tiny_checkpoint), ExampleSource(store, reading, Recipe())
-    examples = [source.example(number, 128) for number in range(4)]
-    relevant = np.concatenate([example.relevant for example in examples])
-    weight = float((~relevant).sum() / relevant.sum())
-    assert loss_shift(model, examples, "balanced", 512) == loss_shift(model, examples, weight, 512)
-    assert loss_shift(model, examples, "balanced", 512) != loss_shift(model, examples, 2 * weight, 512)
 
 
 def test_recall_is_that_of_the_scanners_ranking(tiny_checkpoint: Path, documents: list[Document]) -> None:

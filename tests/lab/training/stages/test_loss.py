@@ -15,8 +15,8 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass
-from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective, listwise_divergence, weight_of_positives
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective, listwise_divergence
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
@@ -58,36 +58,6 @@ def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_
         for e in (first, second)
     ]
     assert loss(tiny_checkpoint, RECIPE, first, second) == pytest.approx(np.mean(expected), rel=1e-4)
-
-
-def test_balanced_positives_weigh_as_much_as_the_batch_s_other_sentences(tiny_checkpoint: Path) -> None:
-    balanced = replace(RECIPE, positive_weight="balanced")
-    one, none = example([True, False, False]), example([False, False, False], seed=1)
-    total = 0.0  # by hand: of six sentences one is relevant, so it weighs 5 / 1
-    for either in (one, none):
-        for logit, relevant in zip(logits(tiny_checkpoint, either).tolist(), either.relevant, strict=True):
-            probability = 1 / (1 + math.exp(-logit))
-            total -= 5.0 * math.log(probability) if relevant else math.log(1 - probability)
-    assert loss(tiny_checkpoint, balanced, one, none) == pytest.approx(total / 6, rel=1e-4)
-    weighed = replace(RECIPE, positive_weight=5.0)
-    assert loss(tiny_checkpoint, balanced, one, none) == loss(tiny_checkpoint, weighed, one, none)
-    # without a relevant sentence the weight is 1, and changes nothing
-    assert loss(tiny_checkpoint, balanced, none) == loss(tiny_checkpoint, RECIPE, none)
-
-
-@pytest.mark.parametrize(
-    ("positive_weight", "marks", "expected"),
-    [
-        ("balanced", [1, 0, 0, 0], 3.0),
-        ("balanced", [1, 1, 1, 0], 1 / 3),
-        ("balanced", [1, 1], 0.0),
-        ("balanced", [0, 0], 1.0),
-        (10.0, [1, 0, 0, 0], 10.0),
-        (10.0, [0, 0], 10.0),
-    ],
-)
-def test_the_weight_of_positives(positive_weight: PositiveWeight, marks: list[int], expected: float) -> None:
-    assert weight_of_positives(positive_weight, np.array(marks, bool)) == expected
 
 
 def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:

@@ -146,6 +146,8 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         assert pairs == read(columns, tokenizer, number)
     assert near > 60  # a random passage is of the same lake once in 12 times
     assert read(columns, tokenizer, 0) != read(columns, tokenizer, 1)
+    for long, short in zip(columns.example(0, 64).stretches, columns.example(0, 4).stretches, strict=True):
+        assert len(short.sequence.input_ids) < len(long.sequence.input_ids), "only the beginning is read"
 
 
 def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
@@ -166,12 +168,6 @@ def test_random_negatives_stand_beside_near_ones(documents: list[Document], star
     assert few < 0.6  # one of twelve lakes
     assert none > 1.5
     assert few < some < none
-
-
-def test_only_the_beginning_of_a_passage_is_read(columns: Columns) -> None:
-    whole, cut = columns.example(0, 64), columns.example(0, 4)
-    for long, short in zip(whole.stretches, cut.stretches, strict=True):
-        assert len(short.sequence.input_ids) < len(long.sequence.input_ids)
 
 
 def test_the_teacher_chooses_every_other_negative(
@@ -264,6 +260,13 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
     np.testing.assert_allclose(saved, ours, atol=0.05)  # saved in bfloat16
 
 
+def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
+    text = "The heron nests."
+    single = Document("d", "s", "", text, (Question("q", "Who nests?", ((0, len(text)),)),))
+    with pytest.raises(ValueError, match="has a passage without its answer"):
+        columns_of([single], PairReader.of(as_reranker(start, 0).tokenizer), RECIPE).example(0, 64)
+
+
 def test_validation_counts_what_bm25_did_not_find_as_not_found(start: Checkpoint) -> None:
     made = as_reranker(start, 0)
     reranker = MambaReranker.of_model(made.model.eval(), made.tokenizer)
@@ -289,12 +292,3 @@ def test_what_a_reranker_has_no_use_for_is_refused(
     recipe = replace(RECIPE, **changes)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=message):
         RerankerStage(replace(files, text=text), recipe, torch.device("cpu"), lambda message: None)
-
-
-def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
-    text = "The heron nests."
-    question = Question("q", "Who nests?", ((0, len(text)),))
-    single = Document("d", "s", "", text, (question,))
-    reader = PairReader.of(as_reranker(start, 0).tokenizer)
-    with pytest.raises(ValueError, match="has a passage without its answer"):
-        columns_of([single], reader, RECIPE).example(0, 64)
