@@ -134,10 +134,6 @@ def check_commands(block: Block) -> None:
             assert all((REPOSITORY / path).exists() for path in paths), words
         elif program == "python" and words[1].endswith(".py"):
             assert (REPOSITORY / words[1]).is_file(), words
-        elif program == "torchrun":
-            start = words.index("-m")
-            assert words[start + 1] == "spscanner_rag.apps.cli", f"{block.place}: {words}"
-            parse_command(words[start + 2 :])
         elif words[:2] == ["serve", "run"]:  # of Ray Serve
             folder, module = words[words.index("--app-dir") + 1], words[-1].partition(":")[0]
             assert (REPOSITORY / folder / f"{module}.py").is_file(), words

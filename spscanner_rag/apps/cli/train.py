@@ -41,15 +41,13 @@ def train(
 ) -> None:
     """Train the stage that the recipe names, then validate and write checkpoint and model card.
 
-    The same command resumes an interrupted run. On several devices: torchrun --nproc-per-node N --max-restarts R
-    -m spscanner_rag.apps.cli train ...; they share the sequences of each step, and go on together after one died.
+    The same command resumes an interrupted run.
     """
     import os
     from dataclasses import replace
 
     from spscanner_rag.checkpoint.whole_file import remove_leftovers
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.training.devices import joined_workers
     from spscanner_rag.lab.training.recipe import read_recipe
     from spscanner_rag.lab.training.start import RunFiles
     from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
@@ -71,18 +69,13 @@ def train(
         text or [],
         word_vectors,
     )
-    with joined_workers(device) as (together, own_device):
-        if not together.leads:
-            run = TrainingRun(files, numbers, choose(own_device).device, workers=workers, together=together)
-            run.train(lambda report: None, lambda step, validation: None)
-            return
-        view = TrainingView(numbers.steps, progress)
-        with folder_lock(out) as leftovers, view.bar:
-            leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
-            if leftovers:
-                view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
-            run = TrainingRun(files, numbers, choose(own_device).device, view.preparing, workers, together)
-            run.train(view.step, view.validated)
+    view = TrainingView(numbers.steps, progress)
+    with folder_lock(out) as leftovers, view.bar:
+        leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
+        if leftovers:
+            view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
+        run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
+        run.train(view.step, view.validated)
 
 
 def word_vectors(

@@ -119,23 +119,21 @@ def read_corpus(
     texts: Sequence[str],
     *,
     seed: int = 0,
-    after: DocumentKeys | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> DocumentKeys:
-    """Read documents once, for any number of queries; ``after`` is a cache to extend, which keeps its codes.
+    """Read documents once, for any number of queries.
 
     ``cut`` of the result counts the documents of more than 300 tokens. ``between`` is called between batches,
     and may raise. ``ValueError`` without documents, or for more than there are codes.
     """
     if not texts:
         raise ValueError("got an empty corpus; expected at least one document")
-    codes = draw_codes(len(texts), random.Random(seed), [] if after is None else after.codes.tolist())
-    parts = [] if after is None else [after]
+    codes, parts = draw_codes(len(texts), random.Random(seed)), []
     for start in range(0, len(texts), ROWS_AT_ONCE):
         between()
         rows = slice(start, start + ROWS_AT_ONCE)
         parts.append(model.read_documents(texts[rows], codes[rows]))
-    return parts[0].followed_by(*parts[1:])
+    return DocumentKeys.joined(parts)
 
 
 @torch.inference_mode()

@@ -1,7 +1,6 @@
 """What the model reads: documents with their codes, and the query after them."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -92,12 +91,11 @@ def digits_of(code: int) -> tuple[int, ...]:
     return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
 
 
-def draw_codes(documents: int, draw: random.Random, taken: Sequence[int] = ()) -> list[int]:
-    """Draw distinct codes, uniformly from 0000 to 9999 without those ``taken``; ``ValueError`` for too many."""
-    if documents + len(taken) > MOST_DOCUMENTS:
+def draw_codes(documents: int, draw: random.Random) -> list[int]:
+    """Draw distinct codes, uniformly from 0000 to 9999; ``ValueError`` for too many."""
+    if documents > MOST_DOCUMENTS:
         raise ValueError(
-            f"got {documents + len(taken):,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have "
-            f"{DIGITS} digits: take the best {MOST_DOCUMENTS:,} of another retriever"
+            f"got {documents:,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have {DIGITS} digits: "
+            f"take the best {MOST_DOCUMENTS:,} of another retriever"
         )
-    used = set(taken)
-    return draw.sample([code for code in range(MOST_DOCUMENTS) if code not in used], documents)
+    return draw.sample(range(MOST_DOCUMENTS), documents)

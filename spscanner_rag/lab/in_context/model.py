@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
+from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
 
 SSMAX_START: Final = 0.43
@@ -91,41 +90,20 @@ class DocumentKeys:
         hidden = ~inside.scatter(1, documents, True)[:, self.document_of]
         return DocumentPart(documents.shape[1], (~hidden).sum(1)[:, None, None, None, None], hidden=hidden)
 
-    def followed_by(self, *others: "DocumentKeys") -> "DocumentKeys":
-        """Return a cache of these documents and then the others', as if read together; codes must be distinct."""
-        parts = (self, *others)
-        codes = torch.cat([part.codes for part in parts])
-        ordered = codes.sort().values
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
-        if len(twice):
-            raise ValueError(f"got code {int(twice[0]):04d} twice; expected distinct codes")
+    @classmethod
+    def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
+        """Join what was read in several batches."""
 
-        def joined(layers: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        def of_layers(layers: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
             return tuple(torch.cat(same, 1) for same in zip(*layers, strict=True))
 
-        return DocumentKeys(
-            joined(part.keys for part in parts),
-            joined(part.values for part in parts),
+        return cls(
+            of_layers(part.keys for part in parts),
+            of_layers(part.values for part in parts),
             torch.cat([part.lengths for part in parts]),
-            codes,
+            torch.cat([part.codes for part in parts]),
             sum(part.cut for part in parts),
         )
-
-    def save(self, path: Path) -> None:
-        """Write one file, whole or not at all."""
-        tensors = {"lengths": self.lengths, "codes": self.codes, "cut": torch.tensor(self.cut)}
-        for layer, (keys, values) in enumerate(zip(self.keys, self.values, strict=True)):
-            tensors |= {f"keys.{layer}": keys.contiguous(), f"values.{layer}": values.contiguous()}
-        with whole_file(path) as unfinished:
-            save_file(tensors, unfinished)
-
-    @classmethod
-    def load(cls, path: Path, device: torch.device | str = "cpu") -> "DocumentKeys":
-        """Read what `save` wrote."""
-        tensors = load_file(path, device=str(device))
-        layers = range(sum(name.startswith("keys.") for name in tensors))
-        keys, values = (tuple(tensors[f"{kind}.{n}"] for n in layers) for kind in ("keys", "values"))
-        return cls(keys, values, tensors["lengths"], tensors["codes"], int(tensors["cut"]))
 
 
 @dataclass(frozen=True)
@@ -160,7 +138,7 @@ class BlockSearchModel(nn.Module):
 
     A document's tokens attend causally within their document, at positions from 0. A query's tokens, at
     positions from 300, attend to all documents and to the query's tokens before them. No document sees another
-    one, so the order of documents does not matter, and more can be read later.
+    one, so the order of documents does not matter.
     """
 
     def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings | None = None) -> None:  # noqa: ANN401

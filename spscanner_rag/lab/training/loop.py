@@ -5,8 +5,8 @@ import math
 import multiprocessing
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,8 @@ from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import append_records, complete_lines
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.devices import Workers
 from spscanner_rag.lab.training.inputs import Inputs
-from spscanner_rag.lab.training.passes import Pass, passes
+from spscanner_rag.lab.training.passes import passes
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.state_file import (
@@ -74,9 +73,7 @@ class Trainer:
         workers: int = 0,
         inputs: Inputs | None = None,
         skipped_steps: int = 0,
-        together: Workers | None = None,
     ) -> None:
-        self.together = together or Workers()
         self.model, self.recipe, self.out = model, recipe, out
         self._inputs, self._skipped = inputs or {}, skipped_steps
         self._objective, self._workers = objective, workers
@@ -90,23 +87,20 @@ class Trainer:
         self.kernels = choose_training_kernels(model.device)
         model.use_kernels(self.kernels.kernels)
         self.log = TrainingLog(out / LOG_FILE)
-        if self.together.leads:
-            self.log.keep_until(self.step)
+        self.log.keep_until(self.step)
 
     def run(self, until: int | None = None) -> Iterator[StepReport]:
         """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
         last = self.recipe.steps if until is None else until
-        self.together.check_step(self.step)
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
         steps = range(self._skipped + self.step, self._skipped + last)
         for _, drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
-            if self.together.leads:
-                self.log.append(report.record())
-                if self.step % self.recipe.save_every == 0 or self.step == last:
-                    self.save()
+            self.log.append(report.record())
+            if self.step % self.recipe.save_every == 0 or self.step == last:
+                self.save()
             yield report
             started = time.perf_counter()
 
@@ -139,12 +133,11 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad()
         loss = 0.0
-        for read in self._own_passes(lengths):
+        for read in passes(lengths, recipe.tokens_per_pass, self.model.kernels.packs):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        loss = self.together.add_up(parameters, loss, self.model.device)
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
@@ -162,12 +155,6 @@ class Trainer:
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
-
-    def _own_passes(self, lengths: Sequence[int]) -> Iterator[Pass]:
-        """The passes over the sequences of a step that this process reads."""
-        own = self.together.share(lengths)
-        for read in passes([lengths[i] for i in own], self.recipe.tokens_per_pass, self.model.kernels.packs):
-            yield replace(read, members=[own[i] for i in read.members])
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE

@@ -14,7 +14,6 @@ from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.teacher import short_name
-from spscanner_rag.lab.training.devices import Workers
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.lab.training.model_card import write_model_card
@@ -34,7 +33,7 @@ OnValidation = Callable[[int, Validation], object]
 class TrainingRun:
     """Training from files to a checkpoint folder, whatever the stage; what cannot be used is refused first.
 
-    ``workers`` processes draw coming steps; ``together`` train this model (default: this one alone).
+    ``workers`` processes draw coming steps.
     """
 
     def __init__(
@@ -44,19 +43,11 @@ class TrainingRun:
         device: torch.device,
         notify: Notify = lambda message: None,
         workers: int = 0,
-        together: Workers | None = None,
     ) -> None:
         check_workers(workers)
-        together = together or Workers()
         if recipe.dtype == "auto":
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
-        recipe = replace(recipe, dtype=together.agreed(recipe.dtype))  # "auto" measures
         self.files, self.recipe = files, recipe
-        with together.leader_first():
-            self._prepare(device, notify, workers, together)
-
-    def _prepare(self, device: torch.device, notify: Notify, workers: int, together: Workers) -> None:
-        files, recipe = self.files, self.recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
         check_state(files.out, recipe, inputs)
@@ -74,24 +65,20 @@ class TrainingRun:
         if skipped:
             notify(f"leaves out the examples of {skipped:,} steps, which the base was trained on")
         self.trainer = trainer = Trainer(
-            self.start.model, objective, recipe, files.out, workers, inputs, skipped, together
+            self.start.model, objective, recipe, files.out, workers, inputs, skipped
         )
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
         self._best = None
-        if recipe.keep_best and together.leads:
+        if recipe.keep_best:
             self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, save the checkpoint and its model card, and return the last validation.
 
-        None without documents to validate on, and in a process that does not lead: it only trains.
+        None without documents to validate on.
         """
-        if not self.trainer.together.leads:
-            for report in self.trainer.run():
-                on_step(report)
-            return None
         at = self.trainer.step
         # a base is validated before its first step; a resumed run may lack the validation of its last step
         if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
@@ -155,8 +142,6 @@ class TrainingRun:
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
         model = self.start.model
-        count = self.trainer.together.count
-        together = f", {count} workers" if count > 1 else ""
         best = {"best_step": self._best.step} if self._best else {}
         before = self.start.settings.training
         return {
@@ -164,7 +149,7 @@ class TrainingRun:
             "steps": self.trainer.step,
             **best,
             "hours": round(self.trainer.seconds / 3600, 2),
-            "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}{together}",
+            "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}",
             "kernels": self.trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),

@@ -59,23 +59,16 @@ def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
     assert (np.diff(rest) <= 0).all()
 
 
-def test_a_corpus_is_read_in_batches_and_extended(model: BlockSearchModel) -> None:
+def test_a_corpus_is_read_in_batches(model: BlockSearchModel) -> None:
     texts = [f"Number {number}. {TEXTS[number % 5]}" for number in range(40)]  # more than one batch
     whole = read_corpus(model, texts, seed=3)
-    assert whole.documents == 40
+    assert whole.documents == len(set(whole.codes.tolist())) == 40
     assert read_corpus(model, texts, seed=3).codes.tolist() == whole.codes.tolist()
-    part = read_corpus(model, texts[:30], seed=1)
-    extended = read_corpus(model, texts[30:], seed=1, after=part)
-    assert extended.codes[:30].tolist() == part.codes.tolist()
-    assert len(set(extended.codes.tolist())) == 40
-    keys = extended.keys[-1][:, extended.tokens_of(torch.tensor([2, 7]))]
-    torch.testing.assert_close(keys, part.keys[-1][:, part.tokens_of(torch.tensor([2, 7]))])
-
-
-def test_what_cannot_be_read_is_refused_before_reading(model: BlockSearchModel) -> None:
-    for texts, message in (([], "got an empty corpus"), (["x"] * 10_001, "got 10,001 documents")):
+    alone = model.read_documents(texts[35:36], whole.codes[35:36].tolist())
+    torch.testing.assert_close(whole.keys[-1][:, whole.tokens_of(torch.tensor([35]))], alone.keys[-1])
+    for refused, message in (([], "got an empty corpus"), (["x"] * 10_001, "got 10,001 documents")):
         with pytest.raises(ValueError, match=message):
-            read_corpus(model, texts)
+            read_corpus(model, refused)
 
 
 def test_texts_with_one_query_are_one_corpus_that_is_read_once(

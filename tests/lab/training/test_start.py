@@ -163,45 +163,41 @@ def test_a_table_is_given_exactly_where_it_is_read(
 ) -> None:
     with pytest.raises(ValueError, match="give --word-vectors FILE, which `spscanner word-vectors` makes"):
         start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU)
-    with pytest.raises(ValueError, match="give --word-vectors FILE"):
-        check_start(files(tmp_path, config=shape), SOFT)
-    with pytest.raises(ValueError, match="give --word-vectors FILE"):
-        check_start(files(tmp_path, config=shape), Recipe(embedding_start=True))
-    with pytest.raises(ValueError, match="the recipe has no use for word vectors"):
-        check_start(files(tmp_path, config=shape, table=table), LEXICAL)
-    with pytest.raises(ValueError, match="embedding_start is true with --base"):
-        check_start(files(tmp_path, tiny_checkpoint, table=table), Recipe(embedding_start=True))
-    with pytest.raises(ValueError, match="recall_start is true with --base, whose layers are trained"):
-        check_start(files(tmp_path, tiny_checkpoint), Recipe(recall_start=True))
+    start, recall = Recipe(embedding_start=True), Recipe(recall_start=True)
+    for asked, recipe, message in (
+        (files(tmp_path, config=shape), SOFT, "give --word-vectors FILE"),
+        (files(tmp_path, config=shape), start, "give --word-vectors FILE"),
+        (files(tmp_path, config=shape, table=table), LEXICAL, "the recipe has no use for word vectors"),
+        (files(tmp_path, tiny_checkpoint, table=table), start, "embedding_start is true with --base"),
+        (
+            files(tmp_path, tiny_checkpoint),
+            recall,
+            "recall_start is true with --base, whose layers are trained",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_start(asked, recipe)
     check_start(files(tmp_path, config=shape, table=table), SOFT)
     table.write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
         start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
 
 
-def test_from_nothing_with_word_vectors(
+def test_from_nothing_with_word_vectors_and_layers_that_recall(
     tmp_path: Path, shape: Path, table: Path, documents: list[Document]
 ) -> None:
     given = files(tmp_path / "out", config=shape, table=table)
     soft = start_checkpoint(given, SOFT, documents, CPU)
     assert soft.word_vectors is not None
     assert soft.settings.soft
-    recipe = replace(SOFT, embedding_start=True)
-    started = start_checkpoint(given, recipe, documents, CPU).model.backbone.embedding.weight
-    assert not torch.equal(started, soft.model.backbone.embedding.weight)
-
-
-def test_from_nothing_with_layers_that_recall(tmp_path: Path, shape: Path, documents: list[Document]) -> None:
-    given = files(tmp_path, config=shape)
-    plain = start_checkpoint(given, LEXICAL, documents, CPU).model.state_dict()
-    recalling = start_checkpoint(
-        given, replace(LEXICAL, recall_start=True), documents, CPU
-    ).model.state_dict()
-    other = {name for name, value in recalling.items() if not torch.equal(value, plain[name])}
-    layer = "backbone.layers.0.mixer."
-    assert other == {
-        layer + name for name in ("in_proj.weight", "conv1d.weight", "conv1d.bias", "dt_bias", "A_log", "D")
-    }
+    plain, layer = soft.model.state_dict(), "backbone.layers.0.mixer."
+    parts = ("in_proj.weight", "conv1d.weight", "conv1d.bias", "dt_bias", "A_log", "D")
+    for key, changed in (
+        ("embedding_start", {"backbone.embedding.weight"}),
+        ("recall_start", {layer + name for name in parts}),
+    ):
+        started = start_checkpoint(given, replace(SOFT, **{key: True}), documents, CPU).model.state_dict()
+        assert {name for name, value in started.items() if not torch.equal(value, plain[name])} == changed
 
 
 def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_is_the_base_s(
@@ -255,8 +251,4 @@ TOKENIZER = train_tokenizer(["the cat sat on the mat", "the dog sat"], 270)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_comes_back(text: str) -> None:
     assert TOKENIZER.decode(TOKENIZER.encode(text).ids, skip_special_tokens=False) == text
-
-
-def test_merges_are_learnt_up_to_the_size() -> None:
-    assert TOKENIZER.get_vocab_size() == 270
-    assert len(TOKENIZER.encode(" the").ids) == 1
+    assert (TOKENIZER.get_vocab_size(), len(TOKENIZER.encode(" the").ids)) == (270, 1)
