@@ -61,17 +61,18 @@ def test_another_model_is_named_without_its_folders(
     assert read_word_vectors(tmp_path / "t").source == "small"
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_model_is_loaded(
-    run: Run, text: Path, tmp_path: Path, models: list[str]
+@pytest.mark.parametrize(
+    ("text", "out", "message"),
+    [
+        ("text.txt", "absent/table", "absent: no such folder"),
+        ("absent.txt", "table", "absent.txt: no such file"),
+    ],
+)
+def test_files_are_checked_before_the_model_is_loaded(
+    run: Run, text: str, out: str, message: str, tmp_path: Path, models: list[str]
 ) -> None:
-    out = tmp_path / "absent" / "table"
-    code, _, said = run("word-vectors", "--model", "minilm", "--text", text, "--out", out)
+    (tmp_path / "text.txt").touch()
+    arguments = ("word-vectors", "--model", "minilm", "--text", tmp_path / text, "--out", tmp_path / out)
+    code, _, said = run(*arguments)
     assert (code, models) == (2, [])
-    assert "absent: no such folder" in said
-
-
-def test_files_are_checked_before_the_model_is_loaded(run: Run, tmp_path: Path, models: list[str]) -> None:
-    absent = tmp_path / "absent.txt"
-    code, _, said = run("word-vectors", "--model", "minilm", "--text", absent, "--out", tmp_path / "table")
-    assert (code, models) == (2, [])
-    assert "absent.txt: no such file" in said
+    assert message in said

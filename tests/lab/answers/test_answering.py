@@ -29,6 +29,7 @@ from spscanner_rag.lab.llm.language_models import language_model_of
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from tests.lab.answers.conftest import sections_of
 
 CHOICES = ("a cat", "a dog")
 TASKS = (
@@ -260,20 +261,12 @@ def test_no_window(window: int) -> None:
 # What models are asked, and verdicts
 
 
-def sections(prompt: str) -> dict[str, str]:
-    (code,) = re.findall(r"with the code ([0-9a-f]{32}) is material", prompt.split("[BEGIN", 1)[0])
-    found = re.findall(
-        rf"^\[BEGIN (.+) {code}\]\n(.*?)\n\[END \1 {code}\]$", prompt, re.DOTALL | re.MULTILINE
-    )
-    return dict(found)
-
-
 def asked_of(*tasks: AnswerTask, reply: str = "ANSWER: fine") -> list[dict[str, str]]:
     """The sections of all prompts."""
     seen = []
 
     def model(prompt: str) -> str:
-        seen.append(sections(prompt))
+        seen.append(sections_of(prompt))
         return reply
 
     answer_quality(language_model_of(model), tasks, asker=Asker(workers=1))
@@ -328,14 +321,16 @@ def verdict_of(ask: Callable[[str], object], references: tuple[str, ...]) -> Ver
 )
 def test_unreadable_replies_are_counted(replies: list[str], correct: bool | None, unparsable: int) -> None:
     by_reference = dict(zip(("one", "two"), replies, strict=True))
-    found = verdict_of(lambda p: by_reference[sections(p)["REFERENCE ANSWER"]], (" one", "", "two", "one "))
+    found = verdict_of(
+        lambda p: by_reference[sections_of(p)["REFERENCE ANSWER"]], (" one", "", "two", "one ")
+    )
     assert found == Verdict(correct, tuple(replies), unparsable)
     assert references_of(["b", " ", "a", "b "]) == ("b", "a")
 
 
 def test_failures_are_counted_apart() -> None:
     def failing(prompt: str) -> str:
-        if sections(prompt)["REFERENCE ANSWER"] == "one":
+        if sections_of(prompt)["REFERENCE ANSWER"] == "one":
             raise TimeoutError("too slow")
         return "hm"
 

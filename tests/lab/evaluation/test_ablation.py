@@ -44,11 +44,6 @@ def test_chunks_are_scanned_alone() -> None:
     assert np.abs(got - whole).max() > 1e-2
 
 
-def test_a_short_text_is_one_chunk(tiny_scanner: Scanner) -> None:
-    got = Chunked(tiny_scanner, 1024).score_units("Which otter?", TEXT, tiny_scanner.segment(TEXT))
-    np.testing.assert_allclose(got, tiny_scanner.scan("Which otter?", TEXT).logits, atol=1e-4)
-
-
 def test_names_that_files_of_runs_have() -> None:
     assert [setting.name for setting in (ALONE, CHUNKS, WINDOWS)] == [
         "scanner, sentence alone",

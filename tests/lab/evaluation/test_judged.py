@@ -82,8 +82,7 @@ def test_a_run_keeps_its_order_in_their_tools(scores: list[float], tmp_path: Pat
         assert rank.value == pytest.approx(1 / place)
 
 
-@pytest.mark.parametrize("first_stage", ["none", "bm25"])
-@pytest.mark.parametrize("aggregation", ["max", "sum", "first", "logsumexp"])
+@pytest.mark.parametrize(("first_stage", "aggregation"), [("none", "max"), ("bm25", "sum")])
 def test_our_numbers_are_those_of_ir_measures_on_our_run_files(
     tmp_path: Path, first_stage: str, aggregation: str
 ) -> None:

@@ -86,16 +86,6 @@ def test_a_source_is_resampled_alike_beside_any_other() -> None:
     assert [beside.low, beside.high] == pytest.approx([(alone.low + 1) / 2, (alone.high + 1) / 2])
 
 
-def test_documents_are_what_is_resampled() -> None:
-    # two documents, one all right and one all wrong: a resample is 0, 0.5 or 1 however many questions there are
-    certain = Sample([1.0] * 500 + [0.0] * 500, ["a"] * 500 + ["b"] * 500)
-    found = of_one(certain)
-    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
-    as_if_independent = of_one(Sample(certain.values, [str(n) for n in range(1000)]))
-    assert as_if_independent.low is not None
-    assert as_if_independent.low > 0.45
-
-
 def test_questions_of_a_single_document_are_resampled() -> None:
     values = (np.arange(200) % 2).astype(float)
     found = of_one(Sample(values, ["only"] * 200))
@@ -215,13 +205,6 @@ def test_seeded_and_never_zero() -> None:
     middling = {"x": Sample(differences(60, 0.02)[1], documents)}
     assert paired_test(samples[0], middling, seed=1) == paired_test(samples[0], middling, seed=1)
     assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
-
-
-def test_questions_on_one_document_do_not_make_it_certain() -> None:
-    # forty questions on two documents are two observations
-    documents = ["a"] * 20 + ["b"] * 20
-    first, second = {"x": Sample([1.0] * 40, documents)}, {"x": Sample([0.0] * 40, documents)}
-    assert paired_test(first, second).p_value == 0.5
 
 
 # Errors

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data import examples as examples_module
-from spscanner_rag.lab.training.data.documents import DocumentStore, PreparedTexts
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource, OtherWords
 from spscanner_rag.lab.training.data.questions import Drawn
 from spscanner_rag.lab.training.data.stretches import LEAST_STRETCH_SHARE, full_stretch, spread_stretch
@@ -22,19 +22,6 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.scan.prepare import Reading
 
 RECIPE = Recipe(steps=4, sequence_tokens=(256,), sequences_per_step=4, source_cap=30)
-
-
-def test_an_example_is_the_same_in_every_run(documents: list[Document], reading: Reading) -> None:
-    one, other = (
-        ExampleSource(DocumentStore(documents), reading, RECIPE),
-        ExampleSource(DocumentStore(documents), reading, RECIPE),
-    )
-    other.example(0, 256)  # what was drawn before makes no difference
-    for number in (5, 3):
-        first, second = one.example(number, 256), other.example(number, 256)
-        np.testing.assert_array_equal(first.sequence.input_ids, second.sequence.input_ids)
-        np.testing.assert_array_equal(first.relevant, second.relevant)
-    assert not np.array_equal(one.example(1, 256).sequence.input_ids, one.example(2, 256).sequence.input_ids)
 
 
 def test_an_example_holds_its_evidence_and_fits(documents: list[Document], reading: Reading) -> None:
@@ -114,25 +101,6 @@ def test_what_cannot_teach_is_left_out_or_refused(
         ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"rivers": 1.0}))
     with pytest.raises(ValueError, match="raise sequence_tokens"):
         source_of(replace(question, text="Where was the badger? " * 40)).example(0, 128)
-
-
-def test_the_texts_that_stay_in_memory_make_no_difference(
-    documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roomy = ExampleSource(DocumentStore(documents), reading, RECIPE)
-    kept: list[PreparedTexts] = []
-
-    def one_text(documents: DocumentStore, reading: Reading) -> PreparedTexts:
-        kept.append(PreparedTexts(documents, reading, kept_characters=1))
-        return kept[0]
-
-    monkeypatch.setattr(examples_module, "PreparedTexts", one_text)
-    narrow = ExampleSource(DocumentStore(documents), reading, RECIPE)
-    for number in range(10):
-        first, second = roomy.example(number, 256), narrow.example(number, 256)
-        np.testing.assert_array_equal(first.sequence.input_ids, second.sequence.input_ids)
-        np.testing.assert_array_equal(first.relevant, second.relevant)
-    assert 0 < kept[0].characters <= max(len(document.text) for document in documents)
 
 
 def test_a_share_of_examples_has_no_answer(

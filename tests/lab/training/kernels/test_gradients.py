@@ -99,22 +99,6 @@ def test_convolve(dtype: torch.dtype, d_conv: int, tokens: int, bias: bool) -> N
     same(found, outputs_and_gradients(step(TORCH_KERNELS), inputs, conv), dtype)
 
 
-def test_the_tail_of_a_convolution_passes_gradients_back() -> None:
-    torch.manual_seed(0)
-    conv = nn.Conv1d(8, 8, 4, groups=8)
-    tail = torch.zeros(1, 3, 8)
-
-    def whole(xBC: Tensor) -> Sequence[Tensor]:
-        return (NUMBA.convolve(conv, xBC, tail, None)[0],)
-
-    def halves(xBC: Tensor) -> Sequence[Tensor]:
-        first, after = NUMBA.convolve(conv, xBC[:, :10], tail, None)
-        return (torch.cat((first, NUMBA.convolve(conv, xBC[:, 10:], after, None)[0]), dim=1),)
-
-    inputs = {"xBC": torch.randn(1, 25, 8)}
-    same(outputs_and_gradients(halves, inputs, conv), outputs_and_gradients(whole, inputs, conv))
-
-
 def recurrence(
     dt: Tensor, decay: Tensor, x: Tensor, B: Tensor, C: Tensor, D: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor]:
