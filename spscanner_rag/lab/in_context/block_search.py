@@ -128,7 +128,8 @@ def read_corpus(
     """
     if not texts:
         raise ValueError("got an empty corpus; expected at least one document")
-    codes, parts = draw_codes(len(texts), random.Random(seed)), []
+    codes = draw_codes(len(texts), random.Random(seed))
+    parts: list[DocumentKeys] = []
     for start in range(0, len(texts), ROWS_AT_ONCE):
         between()
         rows = slice(start, start + ROWS_AT_ONCE)
