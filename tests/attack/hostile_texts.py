@@ -56,18 +56,7 @@ def any_code_points(rng: random.Random, size: int) -> str:
 
 
 def bidirectional(rng: random.Random, size: int) -> str:
-    controls = [
-        "\u202a",
-        "\u202b",
-        "\u202c",
-        "\u202d",
-        "\u202e",
-        "\u2066",
-        "\u2067",
-        "\u2068",
-        "\u2069",
-        "\u200f",
-    ]
+    controls = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200f"
     return _joined(rng, size, [*controls, *WORDS, "שלום", "مرحبا"], ("", " ", ". "))
 
 
@@ -123,20 +112,7 @@ def combining_marks(rng: random.Random, size: int) -> str:
 
 
 def white_space(rng: random.Random, size: int) -> str:
-    spaces = [
-        "\x0b",
-        "\x0c",
-        "\x1c",
-        "\x1e",
-        "\x85",
-        "\u2028",
-        "\u2029",
-        "\u00a0",
-        "\u3000",
-        "\u200b",
-        "\ufeff",
-        "\r",
-    ]
+    spaces = "\x0b\x0c\x1c\x1e\x85\u2028\u2029\u00a0\u3000\u200b\ufeff\r"
     words = [] if rng.random() < 0.2 else WORDS[:3]
     return _joined(rng, size, [*spaces, *words], ("", " ", "\n" * 9))
 

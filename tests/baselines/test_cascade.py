@@ -71,16 +71,11 @@ def test_the_best_of_the_first_by_the_second_above_the_rest(first: list[float], 
 @pytest.mark.parametrize("best", [1, 2, 5, 50])
 def test_exactly_the_best_pairs_are_read(best: int) -> None:
     second = Pairs()
-    logits = Cascade(BM25(), second, best=best).score_units("Where does the heron rest?", TEXT, UNITS)
+    query = "Where does the heron rest?"
+    logits = Cascade(BM25(), second, best=best).score_units(query, TEXT, UNITS)
     assert len(second.read) == min(best, len(UNITS))
-    assert len({text for _, text in second.read} & {TEXT[unit.start : unit.end] for unit in UNITS}) == len(
-        second.read
-    )
-    read = [
-        ("Where does the heron rest?", TEXT[UNITS[i].start : UNITS[i].end])
-        for i in np.argsort(-logits)[:best]
-    ]
-    assert set(read) == set(second.read)
+    above = [UNITS[i] for i in np.argsort(-logits)[:best]]
+    assert {(query, TEXT[unit.start : unit.end]) for unit in above} == set(second.read)
     if best >= len(UNITS):
         np.testing.assert_array_equal(logits, Pairs().score_units("q", TEXT, UNITS))
 

@@ -1,6 +1,7 @@
 """What holds for every baseline: units, finite logits, refusals, batches, pickles, cancellation, a search."""
 
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from spscanner_rag.baselines import (
     Hybrid,
     LateInteraction,
     MambaReranker,
+    Propositions,
 )
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
@@ -55,6 +57,23 @@ def test_loading_is_silent(folders: dict[str, Path], capfd: pytest.CaptureFixtur
     for kind, make in KINDS.items():
         assert make(folders).name.startswith(kind) or kind == "chunks"
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("module", ["bm25s", "sentence_transformers", "transformers"])
+def test_a_missing_package_names_the_extra(
+    module: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makers: dict[str, list[Callable[[], Baseline]]] = {
+        "bm25s": [BM25],
+        "sentence_transformers": [
+            Dense, lambda: CrossEncoder(folders["cross-encoder"]), lambda: LateInteraction(folders["bert"])
+        ],
+        "transformers": [lambda: Propositions(folders["bert"], BM25())],
+    }  # fmt: skip
+    monkeypatch.setitem(sys.modules, module, None)
+    for make in makers[module]:
+        with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
+            make()
 
 
 def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> None:

@@ -1,6 +1,5 @@
 import logging
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -103,11 +102,6 @@ def test_units_that_are_cut_are_counted_and_logged_once(
     assert (shorter.max_length, shorter.units_cut) == (16, 1)
 
 
-def test_several_labels_are_refused(save_bert: SaveBert, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
-        CrossEncoder(save_bert(tmp_path, 3), device="cpu")
-
-
 def test_several_threads_at_once(reranker: CrossEncoder) -> None:
     texts = ["bell " * count for count in range(1, 30)]
     alone = reranker.score_texts(QUERY, texts)
@@ -116,18 +110,55 @@ def test_several_threads_at_once(reranker: CrossEncoder) -> None:
             np.testing.assert_array_equal(scores, alone)
 
 
-def test_bfloat16(folder: Path, reranker: CrossEncoder) -> None:
-    half = CrossEncoder(folder, device="cpu", dtype="bfloat16").score_texts(QUERY, [TEXT, "He left."])
-    assert half.dtype == np.float32
-    full = reranker.score_texts(QUERY, [TEXT, "He left."])
-    np.testing.assert_allclose(half, full, atol=0.5)
-    assert not np.array_equal(half, full), "float32 was asked for before"
-
-
 def test_cancelled_between_batches(reranker: CrossEncoder) -> None:
     answers = iter([False, False, False])
     with pytest.raises(ScanCancelled):
         list(score_batch(reranker, [(QUERY, TEXT, reranker.segment(TEXT))] * 2, lambda: next(answers, True)))
+
+
+def test_remote_code_is_off_unless_asked_for_and_a_token_is_never_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+
+    def refused(*_: Any, trust_remote_code: bool, token: str = "none", **__: Any) -> Any:
+        given.append(trust_remote_code)
+        raise OSError(f"401 for {token}\nmore")
+
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", refused)
+    with pytest.raises(ValueError, match="401"):
+        CrossEncoder(folder, trust_remote_code=True)
+    with pytest.raises(ValueError, match=r"401 for \*\*\*; pass a local folder") as caught:
+        CrossEncoder("owner/name", token="hf_secret")
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert given == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arguments"),
+    [
+        (ValueError, "batch_size is 0", {"batch_size": 0}),
+        (ValueError, "max_length is True", {"max_length": True}),
+        (ValueError, "max_length is 33; expected at most 32", {"max_length": 33}),
+        (ValueError, "device is 'tpu'", {"device": "tpu"}),
+        (ValueError, "dtype is 'int8'", {"dtype": "int8"}),
+        (ValueError, "no such folder", {"model": "./nowhere"}),
+        (ValueError, "unit is 'word'", {"unit": "word"}),
+        (TypeError, "model is a int; expected a name", {"model": 3}),
+    ],
+)
+def test_bad_arguments(folder: Path, error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(error, match=message):
+        CrossEncoder(**({"model": folder} | arguments)).segment("One. Two.")
+
+
+def test_models_that_are_refused(folder: Path, save_bert: SaveBert, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
+        CrossEncoder(save_bert(tmp_path, 3), device="cpu")
+    loaded = sentence_transformers.CrossEncoder(str(folder), device="cpu")
+    assert CrossEncoder(loaded).name == f"crossencoder:{folder}"
+    with pytest.raises(ValueError, match="expected them set on the loaded one"):
+        CrossEncoder(loaded, max_length=8)
 
 
 def test_logits_that_are_not_finite_are_refused_with_the_text(
@@ -140,63 +171,3 @@ def test_logits_that_are_not_finite_are_refused_with_the_text(
     )
     with pytest.raises(ValueError, match="gives nan for 'The bell rang!'"):
         reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
-
-
-def test_without_sentence_transformers_the_extra_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
-        CrossEncoder(folder)
-
-
-def test_remote_code_is_off_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[bool] = []
-
-    def recorded(*_: Any, trust_remote_code: bool, **__: Any) -> Any:
-        given.append(trust_remote_code)
-        raise OSError("stop here")
-
-    monkeypatch.setattr(sentence_transformers, "CrossEncoder", recorded)
-    for options in ({}, {"trust_remote_code": True}):
-        with pytest.raises(ValueError, match="stop here"):
-            CrossEncoder(folder, **options)
-    assert given == [False, True]
-
-
-def test_a_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, token: str, **__: Any) -> Any:
-        raise OSError(f"401 for {token}\nmore")
-
-    monkeypatch.setattr(sentence_transformers, "CrossEncoder", refused)
-    with pytest.raises(ValueError, match=r"401 for \*\*\*; pass a local folder") as caught:
-        CrossEncoder("owner/name", token="hf_secret")
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-
-
-def bad_arguments() -> Iterator[Any]:
-    yield pytest.param(ValueError, "batch_size is 0", {"batch_size": 0}, id="batch_size")
-    yield pytest.param(ValueError, "max_length is True", {"max_length": True}, id="max_length")
-    yield pytest.param(
-        ValueError, "max_length is 33; expected at most 32", {"max_length": 33}, id="positions"
-    )
-    yield pytest.param(ValueError, "device is 'tpu'", {"device": "tpu"}, id="device")
-    yield pytest.param(ValueError, "dtype is 'int8'", {"dtype": "int8"}, id="dtype")
-    yield pytest.param(ValueError, "no such folder", {"model": "./nowhere"}, id="folder")
-    yield pytest.param(ValueError, "unit is 'word'", {"unit": "word"}, id="unit")
-    yield pytest.param(TypeError, "model is a int; expected a name", {"model": 3}, id="object")
-
-
-@pytest.mark.parametrize(("error", "message", "arguments"), bad_arguments())
-def test_bad_arguments(folder: Path, error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
-    given = {"model": folder} | arguments
-    with pytest.raises(error, match=message):
-        CrossEncoder(**given).segment("One. Two.")
-
-
-def test_a_loaded_model_keeps_its_device_and_length(folder: Path) -> None:
-    model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
-    assert CrossEncoder(model).name == f"crossencoder:{folder}"
-    with pytest.raises(ValueError, match="expected them set on the loaded one"):
-        CrossEncoder(model, max_length=8)

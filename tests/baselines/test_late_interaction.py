@@ -55,14 +55,9 @@ def stanford(folder: Path, bert: Path, projection: torch.Tensor | None) -> Path:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     config = json.loads((bert / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
-    settings = {
-        "query_maxlen": 8,
-        "doc_maxlen": 24,
-        "mask_punctuation": True,
-        "query_token_id": "who",
-        "doc_token_id": "it",
-    }
-    (folder / "artifact.metadata").write_text(json.dumps(settings))
+    settings = {"query_maxlen": 8, "doc_maxlen": 24, "mask_punctuation": True}
+    markers = {"query_token_id": "who", "doc_token_id": "it"}
+    (folder / "artifact.metadata").write_text(json.dumps(settings | markers))
     return folder
 
 
@@ -98,11 +93,8 @@ def test_a_text_is_read_once_for_all_its_questions(
     queries = [QUERY, "It rained.", "Who left?"]
     alone = [plain.score_units(query, TEXT, units) for query in queries]
     read = watched(plain, monkeypatch)
-    requests = [
-        *((query, TEXT, units) for query in queries),
-        (QUERY, "It rained.", [Unit(0, 10, "It rained.")]),
-    ]
-    together = plain.score_units_many(requests)
+    requests = [(query, TEXT, units) for query in queries]
+    together = plain.score_units_many([*requests, (QUERY, "It rained.", [Unit(0, 10, "It rained.")])])
     assert len(read) == len(units) + 1
     for one, many in zip(alone, together, strict=False):
         np.testing.assert_allclose(one, many, atol=1e-5)
@@ -149,9 +141,6 @@ def test_without_a_projection_it_is_refused(bert: Path, tmp_path: Path) -> None:
 def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
     units = plain.segment(TEXT)
     model = sentence_transformers.SentenceTransformer(str(bert), device="cpu")
-    np.testing.assert_allclose(
-        LateInteraction(model).raw_scores(QUERY, TEXT, units), plain.raw_scores(QUERY, TEXT, units), atol=1e-5
-    )
 
     class ColBERT:
         """The methods of PyLate's class."""
@@ -161,11 +150,11 @@ def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
         def encode(self, texts: list[str], *, is_query: bool, **options: object) -> list[np.ndarray]:
             return [token_vectors(bert, text) * (2 if is_query else 3) for text in texts]
 
-    np.testing.assert_allclose(
-        LateInteraction(ColBERT()).raw_scores(QUERY, TEXT, units),
-        plain.raw_scores(QUERY, TEXT, units),
-        atol=1e-4,
-    )
+    expected = plain.raw_scores(QUERY, TEXT, units)
+    for loaded in (model, ColBERT()):
+        np.testing.assert_allclose(
+            LateInteraction(loaded).raw_scores(QUERY, TEXT, units), expected, atol=1e-4
+        )
 
 
 def test_names_and_errors(bert: Path) -> None:

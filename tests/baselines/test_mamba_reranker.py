@@ -209,9 +209,15 @@ def test_checkpoints_that_are_no_rerankers(folder: Path, tmp_path: Path, change:
         loaded(changed(folder, tmp_path / "other", change))
 
 
-def test_a_scanner_with_a_lexical_channel_is_refused(tiny_checkpoint: Path) -> None:
+def test_a_lexical_channel_and_a_tokenizer_that_is_too_large_are_refused(
+    folder: Path, tiny_checkpoint: Path, tiny_tokenizer: Tokenizer
+) -> None:
     with pytest.raises(CheckpointError, match="lexical channel, so it is a scanner"):
         loaded(tiny_checkpoint)
+    larger = Tokenizer.from_str(tiny_tokenizer.to_str())
+    larger.add_special_tokens([AddedToken(f"<{number}>") for number in range(200)])
+    with pytest.raises(CheckpointError, match="expected the tokenizer that the model was trained with"):
+        loaded(folder, tokenizer=larger)
 
 
 def test_other_end_tokens(folder: Path, tiny_tokenizer: Tokenizer) -> None:
@@ -227,13 +233,6 @@ def test_other_end_tokens(folder: Path, tiny_tokenizer: Tokenizer) -> None:
         loaded(folder, end_token="<|stop|>")
 
 
-def test_a_tokenizer_that_is_too_large_is_refused(folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    larger = Tokenizer.from_str(tiny_tokenizer.to_str())
-    larger.add_special_tokens([AddedToken(f"<{number}>") for number in range(200)])
-    with pytest.raises(CheckpointError, match="expected the tokenizer that the model was trained with"):
-        loaded(folder, tokenizer=larger)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -247,9 +246,3 @@ def test_a_tokenizer_that_is_too_large_is_refused(folder: Path, tiny_tokenizer: 
 def test_bad_arguments(folder: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MambaReranker(**({"model": folder} | arguments))
-
-
-def test_names_and_counts(reranker: MambaReranker, folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    assert reranker.name == f"mamba:{folder}"
-    assert reranker.count_tokens(TEXT) == len(tiny_tokenizer.encode(TEXT).ids)
-    assert reranker.count_tokens("") == 0

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,12 +155,6 @@ def test_cancelled_between_passages() -> None:
 def test_refused(error: type[Exception], message: str, arguments: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(error, match=message):
         Propositions(**({"decomposer": tmp_path, "scorer": SharedWords()} | arguments))
-
-
-def test_without_transformers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
-        Propositions(tmp_path, SharedWords())
 
 
 # Replies, and checkpoints that make them

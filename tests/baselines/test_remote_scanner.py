@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import uvicorn
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
@@ -19,6 +18,7 @@ from spscanner_rag.baselines import RemoteScanner
 from spscanner_rag.baselines.remote_scanner import RemoteError
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled, Scorer
+from tests.apps.serving.conftest import running
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -33,15 +33,8 @@ TOKEN = "a-token"
 
 @pytest.fixture(scope="module")
 def address(tiny_scanner: Scanner) -> Iterator[str]:
-    app = create_app(tiny_scanner, token=TOKEN)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with running(create_app(tiny_scanner, token=TOKEN)) as url:
+        yield url
 
 
 @pytest.fixture
@@ -74,12 +67,9 @@ def test_collections_are_those_of_the_scanner(
     requests = cut(tiny_scanner)
     options: dict[str, Any] = {"together": kind == "together"}
     if kind == "collection":
-        others = [
-            unit.model_text for unit in tiny_scanner.segment("Treaties are signed. Captains are not keepers.")
-        ]
-        options["collection"] = CollectionIndex.of(
-            [others, *([u.model_text for u in units] for _, _, units in requests)]
-        )
+        others = tiny_scanner.segment("Treaties are signed. Captains are not keepers.")
+        cuts = [others, *(units for _, _, units in requests)]
+        options["collection"] = CollectionIndex.of([unit.model_text for unit in units] for units in cuts)
     expected = tiny_scanner.score_units_many(requests, **options)
     got = remote.score_units_many(requests, **options)
     assert len(got) == len(expected) == 3

@@ -31,11 +31,8 @@ def test_chunks_have_so_many_words() -> None:
 
 def test_passages_end_at_blank_lines() -> None:
     text = "One\nline. \n\n Two. \r\n\t\r\nThree."
-    assert [text[u.start : u.end] for u in PassageSegmenter().segment(text)] == [
-        "One\nline.",
-        "Two.",
-        "Three.",
-    ]
+    passages = [text[unit.start : unit.end] for unit in PassageSegmenter().segment(text)]
+    assert passages == ["One\nline.", "Two.", "Three."]
 
 
 def test_kinds() -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from benchmarks.__main__ import main
-from benchmarks.report import print_report
 from benchmarks.speed import least_work
 from spscanner_rag.mamba2.config import Mamba2Config
 
@@ -39,9 +38,8 @@ TINY = ("speed", "--sizes", "tiny", "--repeats", 1, "--dtype", "float32")
 def speed(measured: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the benchmark of speed on a tiny model."""
     pytest.importorskip("transformers")
-    monkeypatch.setattr(
-        "benchmarks.speed.allow_no_more_than_is_free", lambda: None
-    )  # it holds for the process
+    # it would hold for the process
+    monkeypatch.setattr("benchmarks.speed.allow_no_more_than_is_free", lambda: None)
     monkeypatch.setattr("benchmarks.speed._WIDTH", {"cpu": 64})
     monkeypatch.setattr("benchmarks.speed._COPY_BYTES", {"cpu": 2**16})
     return lambda *arguments: measured(*TINY, *arguments)
@@ -130,26 +128,3 @@ def test_a_server_under_load(measured: Any, tiny_checkpoint: Path) -> None:
 
 def test_size_counts_what_git_tracks(measured: Any) -> None:
     assert any(name.startswith("lines, tests") and lines > 1000 for name, lines in measured("size").items())
-
-
-def test_a_printed_report(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(
-        {
-            "command": "python -m benchmarks speed",
-            "date": "2026-01-01",
-            "machine": {"processor": "P", "cores": 2, "accelerator": "none"},
-            "versions": {"torch": "2"},
-            "results": {
-                "rate": 123.456,
-                "one": {"ms": 12.5, "tokens/s": 1234567.0},
-                "two": {"ms": 0.5, "tokens/s": 2.0},
-                "three": "not measured: no",
-            },
-            "ok": False,
-        }
-    )
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert sum("tokens/s" in line for line in lines) == 1  # one head for both rows
-    assert ["one", "12.5", "1,234,567.0"] in lines
-    assert ["three", "not", "measured:", "no"] in lines
-    assert lines[-1] == ["OUT", "OF", "BOUNDS"]

@@ -91,18 +91,6 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
 # The checks find what they are for.
 
 
-def test_blocks_of_a_page() -> None:
-    text = (
-        "<!-- runs: gpu -->\n\n```sh\na \\\n  b # c\n```\n\n"
-        "<!-- file: x.toml -->\n\n```toml\nsteps = 1\n```\n```python\n1\n```\n"
-    )
-    assert blocks_of(text, "p") == [
-        Block("p", 4, "sh", "a \\\n  b # c\n", not_run="gpu"),
-        Block("p", 11, "toml", "steps = 1\n", file="x.toml"),
-        Block("p", 14, "python", "1\n"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -123,8 +111,3 @@ def test_unknown_marks_and_languages_are_errors(text: str, message: str) -> None
 def test_wrong_commands_are_found(words: list[str]) -> None:
     with pytest.raises(Exception, match=r"(?i)missing|no such|valid integer"):
         parse_command(words)
-
-
-def test_a_failing_command_fails(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="p:7"):
-        run_block(Block("p", 7, "sh", "false\ntrue\n"), tmp_path, {})

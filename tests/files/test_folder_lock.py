@@ -74,15 +74,6 @@ def test_a_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path) -> No
             pass
 
 
-def test_twice_in_one_process(tmp_path: Path) -> None:
-    with folder_lock(tmp_path):
-        with pytest.raises(FolderInUseError, match=f"process {os.getpid()}"), folder_lock(tmp_path):
-            pass
-        assert (tmp_path / LOCK_FILE).exists()
-    with folder_lock(tmp_path):
-        pass
-
-
 def test_a_new_folder_without_results_is_removed(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), folder_lock(tmp_path / "out"):
         raise RuntimeError
@@ -91,8 +82,10 @@ def test_a_new_folder_without_results_is_removed(tmp_path: Path) -> None:
         (tmp_path / "out" / "results").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["results"]
     (tmp_path / "empty").mkdir()
-    with folder_lock(tmp_path / "empty"):
-        pass
+    with folder_lock(tmp_path / "empty"):  # nor twice in one process
+        with pytest.raises(FolderInUseError, match=f"process {os.getpid()}"), folder_lock(tmp_path / "empty"):
+            pass
+        assert (tmp_path / "empty" / LOCK_FILE).exists()
     assert (tmp_path / "empty").is_dir()
 
 
@@ -111,10 +104,8 @@ def test_leftovers_are_removed_once_the_lock_is_held(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(ValueError, match=r"file: cannot be written to \(File exists\)"),
-        folder_lock(tmp_path / "file"),
-    ):
+    message = r"file: cannot be written to \(File exists\)"
+    with pytest.raises(ValueError, match=message), folder_lock(tmp_path / "file"):
         pass
 
     def read_only(path: Path, *_: int) -> int:

@@ -36,12 +36,9 @@ def test_a_result_goes_to_the_file_or_to_standard_output(
     write_output("é", None, is_page=False)
     write_output("é", None, is_page=True)  # in UTF-8, as a page says of itself
     assert stream.buffer.getvalue() == b"\xe9\xc3\xa9"
-
-
-def test_a_page_on_a_stream_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys, "stdout", text := io.StringIO())
     write_output("é", None, is_page=True)
-    assert sys.stdout.getvalue() == "é"  # type: ignore[attr-defined]
+    assert text.getvalue() == "é"
 
 
 def test_json_is_ascii_and_strict() -> None:

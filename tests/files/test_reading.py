@@ -49,12 +49,9 @@ def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
         read_all(["-", "-"], print)
 
 
-def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path) -> None:
+def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
     assert files.read(tmp_path / "a").text == "one\r\ntwo\rthree\n"
-
-
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα\r\n".encode())))
     assert read("-") == TextFile("-", "Ωμέγα\r\n")
 
@@ -94,6 +91,7 @@ def test_a_wrong_ending_is_told(
         ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved whole"),
         ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
         ("a.xlsx", sheet.getvalue(), "got an Excel workbook; expected text, Markdown, HTML, PDF or DOCX"),
+        ("a.html", b"<html><script>x()</script></html>", "got HTML without text; expected text to scan"),
     ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(ValueError, match=message):
@@ -120,13 +118,6 @@ def test_an_endless_stream_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         read("-")
 
 
-def test_a_page_without_text_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("lxml", reason="the extra files is not installed")
-    (tmp_path / "a.html").write_text("<html><script>x()</script></html>")
-    with pytest.raises(ValueError, match=r"a\.html: got HTML without text; expected text to scan"):
-        read(tmp_path / "a.html")
-
-
 def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / ".hidden").mkdir()
@@ -139,13 +130,7 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: C
     told: list[str] = []
     documents = read_all([str(tmp_path), str(tmp_path / "b.txt")], told.append)
     names = [os.path.relpath(document.path, tmp_path) for document in documents]
-    assert names == [
-        "a.md",
-        "b.txt",
-        os.path.join("inner", "c.pdf"),
-        os.path.join("inner", "d.html"),
-        "b.txt",
-    ]
+    assert names == ["a.md", "b.txt", *(os.path.join("inner", name) for name in ("c.pdf", "d.html")), "b.txt"]
     assert len(told) == 4
     assert told[0].startswith(f"left out: {tmp_path / 'broken.pdf'}: got a PDF that cannot be read")
     assert told[1].startswith(f"left out: {tmp_path / 'empty.txt'}: got an empty file")

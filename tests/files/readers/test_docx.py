@@ -57,16 +57,8 @@ def test_lists_notes_text_boxes_and_hidden_text(docx_of: Callable[..., bytes]) -
     box = f"<w:txbxContent>{paragraph('In a box.')}</w:txbxContent>"
     alternate = "http://schemas.openxmlformats.org/markup-compatibility/2006"
     body = (
-        "".join(
-            [
-                item("one", 0, 1),
-                item("inner", 1, 1),
-                item("inner", 1, 1),
-                item("two", 0, 1),
-                item("dash", 0, 2),
-            ]
-        )
-        + f'<w:p xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice>'
+        f"{item('one', 0, 1)}{item('inner', 1, 1) * 2}{item('two', 0, 1)}{item('dash', 0, 2)}"
+        f'<w:p xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice>'
         f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>Beside it.</w:t></w:r></w:p>"
         "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>"
         "<w:r><w:t>Seen.</w:t><w:br/><w:t>Below.</w:t></w:r></w:p>"
