@@ -68,12 +68,6 @@ def test_documents_are_asked_every_question(tmp_path: Path) -> None:
     assert "does not begin as PDF does" in str(part[-1].error)
 
 
-def test_digests_follow_the_content(json_lines: Rows) -> None:
-    before = planned(json_lines(pairs(3))).digests
-    assert planned(json_lines(pairs(3), "other.jsonl")).digests == before
-    assert planned(json_lines(pairs(4))).digests != before
-
-
 def test_inputs_that_cannot_be_scanned_are_refused(tmp_path: Path, json_lines: Rows, parquet: Rows) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -22,6 +22,12 @@ class Output(NamedTuple):
     out: str
     err: str
 
+    def refuses(self, message: str) -> None:
+        """One line on standard error with a message, nothing on standard output, exit code 2."""
+        assert (self.code, self.out, self.err.count("\n"), self.err[-1]) == (2, "", 1, "\n")
+        assert self.err.startswith("spscanner: ")
+        assert message in self.err
+
 
 Run = Callable[..., Output]
 

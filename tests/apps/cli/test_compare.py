@@ -4,7 +4,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,12 @@ from spscanner_rag.apps.compare.comparison import compare_together, described
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
+from tests.apps.cli.conftest import Run
 
 TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
 SIGNED = f"{TEXT.index('Anne')}-{TEXT.index('Anne') + 4}"
 DRY = f"{TEXT.index('dry')}-{TEXT.index('dry') + 3}"
-
-
-Run = Callable[..., Any]  # code, out, err
 
 
 @pytest.fixture
@@ -161,8 +158,7 @@ def test_a_retriever_that_fails_leaves_nothing(
         raise ValueError("the embedder returned NaN for the text 'x'")
 
     monkeypatch.setattr(BM25, "raw_scores", broken)
-    code, out, err = compare(document, "--out", tmp_path / "out.html")
-    assert (code, out, err) == (2, "", "spscanner: the embedder returned NaN for the text 'x'\n")
+    compare(document, "--out", tmp_path / "out.html").refuses("the embedder returned NaN for the text 'x'")
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
 
 
@@ -196,9 +192,5 @@ def test_bad_options_are_one_line_and_exit_code_2(
     compare: Run, document: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
     out = [] if "--out" in options else ["--out", str(tmp_path / "out.html")]
-    code, shown, err = compare(document, *options, *out)
-    assert (code, shown) == (2, "")
-    assert err.startswith("spscanner: ")
-    assert err.count("\n") == 1
-    assert message in err
+    compare(document, *options, *out).refuses(message)
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]

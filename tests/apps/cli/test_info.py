@@ -2,9 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +14,7 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import usable_cores
-
-Run = Callable[..., Any]  # code, out, err
+from tests.apps.cli.conftest import Run
 
 
 def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
@@ -71,6 +68,4 @@ def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoi
 
 
 def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
-    code, out, err = run("info", tmp_path / "absent")
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
+    run("info", tmp_path / "absent").refuses("no such folder")

@@ -225,26 +225,3 @@ def test_the_second_of_two_runs_is_refused(tmp_path: Path, name: str, request: p
         assert (code, error.count("\n")) == (2, 1)
         assert f"{out}: in use by another run (process {os.getpid()})" in error
         assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
-
-
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_a_folder_that_cannot_be_written_to(
-    tmp_path: Path, name: str, request: pytest.FixtureRequest
-) -> None:
-    command, out = request.getfixturevalue(name), tmp_path / "out"
-    out.mkdir()
-
-    def read_only() -> None:
-        opened = os.open
-
-        def refuse(path: Any, flags: int, *more: Any, **options: Any) -> int:
-            if str(path).startswith(str(out)) and flags & (os.O_WRONLY | os.O_RDWR):
-                raise OSError(30, "Read-only file system", str(path))
-            return opened(path, flags, *more, **options)
-
-        os.open = refuse
-
-    code, error, _ = Program(command(out), tmp_path / "log", read_only).finish()
-    assert (code, error.count("\n")) == (2, 1)
-    assert f"{out}: cannot be written to (Read-only file system); expected a folder for results" in error
-    assert list(out.iterdir()) == []
