@@ -141,10 +141,7 @@ assert np.abs(found - expected).max() < 1e-5
 @pytest.mark.slow  # imports sentence-transformers twice
 @pytest.mark.parametrize(
     ("make", "labels"),
-    [
-        ("Dense(SentenceTransformer(folder, device='cpu'))", None),
-        ("CrossEncoder(folder, device='cpu')", 1),
-    ],
+    [("Dense(SentenceTransformer(folder, device='cpu'))", None), ("CrossEncoder(folder, device='cpu')", 1)],
 )
 def test_a_child_computes_with_a_baseline(
     make: str, labels: int | None, save_bert: Callable[[Path, int | None], Path], tmp_path: Path
@@ -162,9 +159,7 @@ def test_programs_that_only_import_fork_as_ever() -> None:
     """)
 
 
-def test_one_thread_stays_one_thread_and_other_systems_need_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     monkeypatch.setattr(forks, "_alone", False)
     monkeypatch.setattr(forks.torch, "set_num_threads", calls.append)

@@ -192,28 +192,6 @@ def test_window_tokens_by_default_are_the_checkpoints(
     assert repr(CHECKPOINT_DEFAULT) == "CHECKPOINT_DEFAULT"
 
 
-def test_windows_of_our_own_checkpoint(tiny_checkpoint: Path) -> None:
-    # match classes, priors and re-anchoring inside windows: each window is a scan of its units
-    scanner = load(tiny_checkpoint, window_tokens=150)
-    text = TEXT * 3
-    result = scanner.scan(QUERY, text)
-    cut = scanner.reading.prepare(text)
-    asked = scanner.reading.pair(QUERY, cut)
-    logits: list[list[float]] = [[] for _ in cut.units]
-    for first, last in windows_by_hand(cut.unit_ends.tolist(), 150):
-        sequence = asked.sequence(first, last)
-        assert sequence.match_classes is not None
-        assert sequence.prior is not None
-        model = scanner.checkpoint.model
-        hidden = one_by_one(model, sequence.input_ids.tolist(), sequence.match_classes.tolist())
-        for unit, position, prior in zip(
-            range(first, last + 1), sequence.positions, sequence.prior.tolist(), strict=True
-        ):
-            logits[unit].append(score(model, hidden[position], prior))
-    expected = [np.mean(values) for values in logits]
-    np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
-
-
 # Results
 
 
@@ -415,9 +393,6 @@ def test_not_a_pair(tiny_scanner: Scanner, pair: Any) -> None:
     with pytest.raises(TypeError, match=r"expected \(query, text\)$") as caught:
         tiny_scanner.scan_many([(QUERY, TEXT), pair])
     assert_one_line(caught.value)
-
-
-def test_one_pair_in_place_of_a_list_of_them(tiny_scanner: Scanner) -> None:
     with pytest.raises(TypeError, match=r"expected \(query, text\)$"):
         tiny_scanner.scan_many((QUERY, TEXT))  # type: ignore[arg-type]
 

@@ -149,12 +149,3 @@ def test_other_documents_beside_it(
     again = scanners[segment_tokens].scan_many([pair for _, pair in shuffled])
     for (number, _), result in zip(shuffled, again, strict=True):
         check_equal(result, results[number])
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(QUERIES, DOCUMENTS, st.sampled_from([1, 7, 64, 1000]))
-def test_many_documents(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
-    expected = scanners[4096].scan(query, text)
-    check_spans(expected, text)
-    check_equal(scanners[segment_tokens].scan(query, text[:400]), scanners[4096].scan(query, text[:400]))

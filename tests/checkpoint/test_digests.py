@@ -147,10 +147,7 @@ def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
 
 
 def test_a_large_file_has_a_digest_for_each_piece(
-    tmp_path: Path,
-    model: ScannerModel,
-    tiny_tokenizer: Tokenizer,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(digests, "_PIECE_BYTES", 10_000)
     save_checkpoint(tmp_path / "pieces", model, SETTINGS, tiny_tokenizer)

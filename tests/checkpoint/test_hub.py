@@ -7,12 +7,7 @@ import huggingface_hub
 import pytest
 from huggingface_hub import errors
 
-from spscanner_rag.checkpoint import (
-    CheckpointError,
-    hub,
-    load_checkpoint,
-    locate,
-)
+from spscanner_rag.checkpoint import CheckpointError, hub, load_checkpoint, locate
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache, refused
 

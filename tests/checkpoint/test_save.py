@@ -11,13 +11,7 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import (
-    ScannerSettings,
-    load_checkpoint,
-    load_model,
-    save,
-    save_checkpoint,
-)
+from spscanner_rag.checkpoint import ScannerSettings, load_checkpoint, load_model, save, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import SETTINGS, assert_same_weights, is_float32, outputs, refused

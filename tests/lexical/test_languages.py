@@ -138,5 +138,8 @@ def test_a_saved_index_with_other_languages_is_refused(languages: list[str]) -> 
 
 def test_stop_words_are_lower_case() -> None:
     assert STOP_WORDS_OF[ENGLISH] == STOP_WORDS
+    assert len(STOP_WORDS_OF) == 9
+    assert {"the", "who", "was"} <= STOP_WORDS
+    assert not {"signed", "not_a_word", "year", "may"} & STOP_WORDS
     for language, words in STOP_WORDS_OF.items():
         assert all(word.isalpha() and word == word.lower() for word in words), language

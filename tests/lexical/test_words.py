@@ -1,11 +1,9 @@
 """The words of texts and queries, and their stems."""
 
-import re
-
 import pytest
 
 from spscanner_rag.lexical import words as words_module
-from spscanner_rag.lexical.languages import CJK, STOP_WORDS
+from spscanner_rag.lexical.languages import CJK
 from spscanner_rag.lexical.words import index_words, query_stems, query_words
 
 # The query
@@ -30,12 +28,6 @@ from spscanner_rag.lexical.words import index_words, query_stems, query_words
 )
 def test_query_stems(query: str, stems: list[str]) -> None:
     assert list(query_stems(query)) == stems
-
-
-def test_stop_words_are_lower_case_words() -> None:
-    assert all(re.fullmatch(r"[a-z]+", word) for word in STOP_WORDS)
-    assert {"the", "who", "was"} <= STOP_WORDS
-    assert not {"signed", "not_a_word", "year", "may"} & STOP_WORDS
 
 
 def test_query_words_keep_their_form() -> None:

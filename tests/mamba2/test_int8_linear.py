@@ -12,11 +12,7 @@ from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import ScannerSettings, load_model, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.int8_linear import (
-    Int8Linear,
-    projection_dtype,
-    with_int8_projections,
-)
+from spscanner_rag.mamba2.int8_linear import Int8Linear, projection_dtype, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 

@@ -425,11 +425,6 @@ def test_before_training_the_soft_channel_is_a_fixed_share_of_the_units_own_soft
     torch.testing.assert_close(added, SOFT_START * prior[:, 4], atol=1e-5, rtol=0)
 
 
-def test_score_of_no_unit() -> None:
-    with torch.inference_mode():
-        assert random_model(CONFIG).score(torch.zeros(0, CONFIG.d_model)).shape == (0,)
-
-
 def test_model_without_head() -> None:
     model = random_model(CONFIG, head=False)
     with torch.inference_mode():
@@ -437,39 +432,3 @@ def test_model_without_head() -> None:
     assert hidden.shape == (2, 50, CONFIG.d_model)
     with pytest.raises(ValueError, match="no relevance head"):
         model.score(hidden[0])
-
-
-def test_parameter_names_are_those_of_mamba_ssm() -> None:
-    model = ScannerModel(
-        dataclasses.replace(CONFIG, n_layer=1, bias=True),
-        match_embedding=True,
-        lexical_prior=True,
-        surroundings=True,
-        soft=True,
-    )
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    mixer = "backbone.layers.0.mixer"
-    assert shapes == {
-        "backbone.embedding.weight": (64, 24),
-        "backbone.layers.0.norm.weight": (24,),
-        f"{mixer}.dt_bias": (6,),
-        f"{mixer}.A_log": (6,),
-        f"{mixer}.D": (6,),
-        f"{mixer}.in_proj.weight": (134, 24),
-        f"{mixer}.in_proj.bias": (134,),
-        f"{mixer}.conv1d.weight": (80, 1, 4),
-        f"{mixer}.conv1d.bias": (80,),
-        f"{mixer}.norm.weight": (48,),
-        f"{mixer}.out_proj.weight": (24, 48),
-        f"{mixer}.out_proj.bias": (24,),
-        "backbone.norm_f.weight": (24,),
-        "binary_head.weight": (1, 24),
-        "binary_head.bias": (1,),
-        "match_embedding.weight": (7, 24),
-        "lexical_prior.weight": (1, 1),
-        "surroundings.weight": (3, 24),
-        "surroundings.bias": (3,),
-        "soft_match.weight": (24, 4),
-        "soft_prior.weight": (12, 24),
-        "soft_prior.bias": (12,),
-    }

@@ -120,12 +120,6 @@ def test_chunked_equals_recurrence(
     assert y.dtype == state.dtype == torch.float32
 
 
-def test_default_chunk_on_several_chunks() -> None:
-    inputs = operands(Shape(batch=1, tokens=300, headdim=16, d_state=16))
-    for got, expected in zip(ssd_chunked(*inputs), ssd_recurrence(*inputs), strict=True):
-        assert_close(got, expected)
-
-
 @settings(max_examples=100)
 @given(SHAPES, st.integers(1, 40), st.data())
 def test_carried_state_stands_for_the_tokens_before(

@@ -40,10 +40,7 @@ def _reason() -> str | None:
     return None
 
 
-pytestmark = [
-    pytest.mark.cuda_interpret,
-    pytest.mark.skipif(_reason() is not None, reason=_reason() or ""),
-]
+pytestmark = [pytest.mark.cuda_interpret, pytest.mark.skipif(_reason() is not None, reason=_reason() or "")]
 
 TOLERANCE = 1e-4
 BFLOAT16_TOLERANCE = 0.02  # of logits whose standard deviation is 0.55; in plain torch 0.008

@@ -46,18 +46,6 @@ def test_half_a_sentence_is_enough() -> None:
     assert recalls == pytest.approx({1: 1 / 3, 2: 2 / 3, 3: 2 / 3})
 
 
-def test_chunks_add_up_and_overlaps_count_once() -> None:
-    sentence = spans((0, 20))
-    scores = np.array([3.0, 2.0, 1.0])
-    assert evidence_ranks(spans((0, 5), (15, 20), (30, 40)), scores, sentence).tolist() == [2]
-    assert evidence_ranks(spans((0, 5), (0, 5), (3, 9)), scores, sentence).tolist() == [NEVER]
-    assert evidence_ranks(spans((0, 5), (0, 5), (3, 10)), scores, sentence).tolist() == [3]
-
-
-def test_of_equal_scores_the_earlier_chunk_comes_first() -> None:
-    assert evidence_ranks(spans((0, 5), (5, 10)), np.zeros(2), spans((5, 10), (0, 5))).tolist() == [2, 1]
-
-
 @settings(max_examples=60)
 @given(SPAN_LISTS, SPAN_LISTS, st.data())
 def test_equals_counting_characters(
@@ -98,16 +86,6 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="cut-off 0"):
         coverage_recall_at(one, np.zeros(1), one, (0,))
     assert evidence_ranks(none, np.zeros(0), one).tolist() == [NEVER]
-
-
-def test_units_that_overlap_evidence() -> None:
-    starts, ends = np.array([0, 11, 34]), np.array([10, 33, 40])
-    assert relevant_units(starts, ends, []).tolist() == [False] * 3
-    assert relevant_units(starts, ends, [(10, 11)]).tolist() == [False] * 3  # the space between two
-    assert relevant_units(starts, ends, [(9, 12)]).tolist() == [True, True, False]
-    assert relevant_units(starts, ends, [(0, 1), (39, 40)]).tolist() == [True, False, True]
-    assert relevant_units(starts, ends, [(0, 40)]).tolist() == [True] * 3
-    assert relevant_units(starts[:0], ends[:0], [(0, 1)]).tolist() == []
 
 
 SPANS = st.lists(

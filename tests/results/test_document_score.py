@@ -70,11 +70,6 @@ def test_a_document_without_sentences(aggregation: Aggregation) -> None:
     assert document_score(np.array([]), aggregation) == (0.0 if aggregation == "sum" else -np.inf)
 
 
-def test_a_long_document_does_not_come_last_for_its_length() -> None:
-    short, long = np.full(3, -5.0), np.append(np.full(300, -5.0), 5.0)
-    assert [document.number for document in rank_documents([short, long], "sum")] == [1, 0]
-
-
 def test_errors() -> None:
     with pytest.raises(ValueError, match="aggregation is 'median'; expected one of max, mean"):
         document_score(LOGITS, "median")  # type: ignore[arg-type]

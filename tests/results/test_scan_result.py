@@ -44,6 +44,8 @@ def test_sentences_are_slices_of_the_text(result: ScanResult) -> None:
         assert sentence.logit == logit
     assert result.sentences[2].score == 0.5
     assert result.sentences is result.sentences
+    assert result.logits.dtype == np.float32
+    assert result.starts.dtype == result.ends.dtype == np.int64
 
 
 def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResult) -> None:
@@ -123,12 +125,6 @@ def test_a_budget_needs_a_counter() -> None:
     assert make().select(max_tokens=5, count_tokens=len) == ()
 
 
-@pytest.mark.parametrize("answer", [-1, 2.0, True, None, [1, 2]])
-def test_a_counter_must_return_a_count(result: ScanResult, answer: Any) -> None:
-    with pytest.raises(ValueError, match=r"count_tokens returned .*expected an integer of at least 0"):
-        result.select(max_tokens=5, count_tokens=lambda text: answer)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -159,12 +155,6 @@ def test_results_cannot_be_changed(result: ScanResult) -> None:
     other = make(logits=given_to_it)
     given_to_it[0] = 7
     assert other.logits[0] == 1
-
-
-def test_arrays_have_the_promised_types(result: ScanResult) -> None:
-    assert result.logits.dtype == np.float32
-    assert result.starts.dtype == result.ends.dtype == np.int64
-    assert result.logits.shape == result.starts.shape == result.ends.shape == (3,)
 
 
 def test_pickles_without_the_counter(result: ScanResult) -> None:

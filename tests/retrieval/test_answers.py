@@ -64,10 +64,7 @@ def test_neighbours_keep_their_white_space_and_gaps_become_line_breaks() -> None
 
 def test_pieces_without_a_selected_sentence_are_dropped() -> None:
     pieces = [piece(TEXT[:17], 0), piece(TEXT[18:38], 18), piece(TEXT[40:], 40)]
-    assert kept("Nobody bell", pieces) == [
-        (1, "The bell rang twice.", 0.999),
-        (2, "Nobody knew why.", 0.996),
-    ]
+    assert kept("Nobody bell", pieces) == [(1, "The bell rang twice.", 0.999), (2, "Nobody knew why.", 0.996)]
     assert kept("x", pieces, threshold=0.9) == []
 
 
@@ -90,10 +87,7 @@ def test_a_sentence_over_two_pieces_is_cut_between_them() -> None:
 
 def test_the_smallest_piece_is_kept_and_not_the_document_around_it() -> None:
     pieces = [piece(TEXT, 0), piece(TEXT[18:38], 18)]
-    assert kept("bell tea.", pieces) == [
-        (1, "The bell rang twice.", 0.999),
-        (0, "It carried tea.", 0.997),
-    ]
+    assert kept("bell tea.", pieces) == [(1, "The bell rang twice.", 0.999), (0, "It carried tea.", 0.997)]
 
 
 def test_a_piece_whose_white_space_differs_from_the_source() -> None:

@@ -86,9 +86,7 @@ def test_a_large_text_does_not_shut_out_the_small_ones_behind_it() -> None:
 
 
 @given(
-    st.lists(st.integers(1, 50), max_size=12),
-    st.none() | st.integers(1, 6),
-    st.none() | st.integers(1, 100),
+    st.lists(st.integers(1, 50), max_size=12), st.none() | st.integers(1, 6), st.none() | st.integers(1, 100)
 )
 def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budget: int | None) -> None:
     kept = ReadBounds(most, budget).kept(tokens)

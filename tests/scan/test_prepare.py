@@ -1,7 +1,5 @@
 """How a checkpoint reads: what is cut, tokenized, matched and laid out, and what is left out."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -92,27 +90,6 @@ def test_no_units(tiny_tokenizer: Tokenizer) -> None:
         assert set(sequence.match_classes.tolist()) == {6}
 
 
-def test_question_is_repeated_at_sentence_starts(tiny_tokenizer: Tokenizer) -> None:
-    query = "it"  # so short that the checkpoint's number counts
-    own = reading(tiny_tokenizer, reanchor=40, match=True)
-    text = own.prepare(TEXT)
-    sequence = own.pair(query, text).sequence()
-    question = tiny_tokenizer.encode(query + "\n").ids
-    assert REANCHOR_QUESTIONS * len(question) < 40
-    places = repeats(sequence.input_ids, question)
-    assert len(places) > 2
-    assert places[0] == 0
-    for before, place in itertools.pairwise(places):
-        assert place - 1 in sequence.positions  # right after a unit's end
-        assert place - before - len(question) >= 40
-        # and at the first such place
-        ends = [end for end in sequence.positions if before < end < place - 1]
-        assert all(end + 1 - before - len(question) < 40 for end in ends)
-    assert sequence.match_classes is not None
-    asked = np.flatnonzero(sequence.match_classes == 6)
-    assert asked.tolist() == [place + i for place in places for i in range(len(question))]
-
-
 def test_long_question_is_repeated_less_often(tiny_tokenizer: Tokenizer) -> None:
     query = "Who of them signed the treaty that the captain had brought from the other island?"
     own = reading(tiny_tokenizer, reanchor=10)
@@ -124,45 +101,6 @@ def test_long_question_is_repeated_less_often(tiny_tokenizer: Tokenizer) -> None
     steps = np.diff(places) - len(question)
     assert steps.min() >= REANCHOR_QUESTIONS * len(question)
     assert len(sequence.input_ids) <= (1 + 1 / REANCHOR_QUESTIONS) * len(text.input_ids) + len(question)
-
-
-def test_some_units_only(tiny_tokenizer: Tokenizer) -> None:
-    own = reading(tiny_tokenizer, match=True, prior=True)
-    text = own.prepare(TEXT)
-    asked = own.pair(QUERY, text)
-    assert asked.prior is not None
-    assert asked.match_classes is not None
-    sequence = asked.sequence(3, 5)
-    question = tiny_tokenizer.encode(QUERY + "\n").ids
-    begin, stop = int(text.unit_ends[2]) + 1, int(text.unit_ends[5]) + 1
-    assert sequence.input_ids.tolist() == question + text.input_ids[begin:stop].tolist()
-    assert sequence.prior is not None
-    assert sequence.prior.tolist() == asked.prior[3:6].tolist()
-    assert sequence.match_classes is not None
-    assert sequence.match_classes[len(question) :].tolist() == asked.match_classes[begin:stop].tolist()
-    assert len(sequence.positions) == 3
-
-
-def test_prior_and_classes_belong_to_their_units(tiny_tokenizer: Tokenizer) -> None:
-    own = reading(tiny_tokenizer, match=True, prior=True)
-    text = own.prepare("It rained. The treaty was signed. Nobody came.")
-    asked = own.pair(QUERY, text)
-    assert asked.prior is not None
-    assert asked.match_classes is not None
-    assert asked.prior[:, 0].argmax() == 1
-    first, second = (int(end) for end in text.unit_ends[:2])
-    matched = np.flatnonzero(asked.match_classes)
-    assert len(matched)
-    assert first < matched.min() <= matched.max() <= second
-
-
-def test_end_rules(tiny_tokenizer: Tokenizer) -> None:
-    units = [Unit(0, 2, "ab\n\n"), Unit(4, 6, "cd")]
-    last_character = Reading(tiny_tokenizer, SentenceSegmenter(), "last_character").prepare("", units)
-    contained = Reading(tiny_tokenizer, SentenceSegmenter(), "contained").prepare("", units)
-    assert last_character.input_ids.tolist() == contained.input_ids.tolist()
-    assert last_character.token_ends[last_character.unit_ends[0]] == 2  # "b"
-    assert contained.token_ends[contained.unit_ends[0]] == 4  # the line ends
 
 
 # Which tokens stand where
@@ -178,17 +116,6 @@ def counted(unit_ends: list[int]) -> PreparedText:
     """A document whose tokens are 100, 101, ..."""
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
     return tokens_of(places + 100, np.array(unit_ends, np.int64))
-
-
-def test_the_question_is_repeated_at_unit_starts() -> None:
-    document = counted([1, 2, 4, 6])
-    classes = np.array([0, 1, 2, 3, 4, 5, 0], np.uint8)
-    sequence = QueryOnText(document, np.array([1, 2], np.int32), 3, classes).sequence()
-    assert sequence.input_ids.tolist() == [1, 2, 100, 101, 102, 1, 2, 103, 104, 105, 106]
-    assert sequence.positions.tolist() == [3, 4, 8, 10]
-    assert sequence.match_classes is not None
-    assert sequence.match_classes.tolist() == [6, 6, 0, 1, 2, 6, 6, 3, 4, 5, 0]
-    assert sequence.match_classes.dtype == np.uint8
 
 
 def test_tokens_after_the_last_unit_are_left_out() -> None:

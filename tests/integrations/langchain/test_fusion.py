@@ -5,11 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import (
-    EnsembleRetriever,
-    MergerRetriever,
-    MultiQueryRetriever,
-)
+from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever, MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 from llama_index.core.schema import TextNode
-from llama_index.core.vector_stores import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-)
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index.retrievers.spscanner.filters import node_filter
 

@@ -43,11 +43,7 @@ def test_it_is_a_node_postprocessor_and_says_its_name() -> None:
 )
 @pytest.mark.parametrize("whole", [False, True], ids=["chunks", "documents"])
 def test_no_input_is_changed_or_shared(
-    documents: list[Document],
-    chunks: list[BaseNode],
-    word_scorer: Any,
-    options: dict[str, Any],
-    whole: bool,
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, options: dict[str, Any], whole: bool
 ) -> None:
     nodes, query = scored(chunks), QueryBundle(QUERY)
     before = deepcopy((nodes, query, documents))

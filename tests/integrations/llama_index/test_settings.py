@@ -36,13 +36,7 @@ def scores(post: SPScannerPostprocessor) -> list[tuple[str, float | None]]:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("group_by", "page"),
-        ("scanner", "default"),
-        ("docstore", {}),
-        ("topn", 3),
-    ],
+    ("field", "value"), [("group_by", "page"), ("scanner", "default"), ("docstore", {}), ("topn", 3)]
 )
 def test_values_out_of_range_are_refused_by_name(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
@@ -104,10 +98,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
 
 def test_paths_devices_and_dtypes_are_stored_as_text(tmp_path: Path) -> None:
     post = SPScannerPostprocessor(
-        model=tmp_path,
-        device=torch.device("cpu"),
-        dtype=torch.float32,
-        model_kwargs={"cache_dir": tmp_path},
+        model=tmp_path, device=torch.device("cpu"), dtype=torch.float32, model_kwargs={"cache_dir": tmp_path}
     )
     data = json.loads(post.to_json())
     assert (data["model"], data["device"], data["dtype"]) == (str(tmp_path), "cpu", "float32")
