@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,40 +51,7 @@ class Together:
         """Passages, each after its document's number; ``ValueError`` for a budget without a counter."""
         return [self._placed(passage) for passage in self.joined.selected(selection, self._owners)]
 
-    def ranks(self, selection: Selection) -> dict[tuple[int, int], int]:
-        """Ranks, from 1, of the sentences selected by score; keys: the document's number, the sentence's start."""
-        alone = replace(selection, context=0, merge=False, order="score")
-        return {
-            (number, passage.start): place
-            for place, (number, passage) in enumerate(self.select(alone), start=1)
-        }
-
     def _placed(self, passage: Passage) -> tuple[int, Passage]:
         number = bisect_right(self._offsets, passage.start) - 1
         offset = self._offsets[number]
         return number, replace(passage, start=passage.start - offset, end=passage.end - offset)
-
-
-class Selected(NamedTuple):
-    """The selection from one document."""
-
-    passages: tuple[Passage, ...]  # selected sentences and their neighbours, in the order asked for
-    picks: tuple[Passage, ...]  # those that were selected for their score, in the same order
-    ranks: dict[int, int]  # rank from 1 of each pick among the picks of all documents, by its start
-
-
-def select_together(results: Sequence[ScanResult], selection: Selection) -> list[Selected]:
-    """Select from each document, in the order given, without ``merge``; see `Together`."""
-    together = Together(results)
-    ranks = together.ranks(selection)
-    own: list[list[Passage]] = [[] for _ in results]
-    for number, passage in together.select(selection):
-        own[number].append(passage)
-    return [
-        Selected(
-            tuple(passages),
-            tuple(passage for passage in passages if (number, passage.start) in ranks),
-            {start: place for (document, start), place in ranks.items() if document == number},
-        )
-        for number, passages in enumerate(own)
-    ]

@@ -123,7 +123,7 @@ def scan(
     documents = output.read(files)
 
     from spscanner_rag.apps.pages.terminal import scan_progress
-    from spscanner_rag.results.together import select_together
+    from spscanner_rag.apps.pages.together import select_together
 
     scanner = computes.scanner(model, segment_tokens)
     cuts = [segment(scanner, document.text, document.blocks) for document in documents]

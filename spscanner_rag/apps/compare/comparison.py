@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals, merged
+from spscanner_rag.apps.pages.together import Selected, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
-from spscanner_rag.results.together import Selected, select_together
 from spscanner_rag.scorers import Scorer, check_query, score_batch, segment, words_together
 from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.together import select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.together import select_together
 from spscanner_rag.text.escaping import visible
 from tests.apps.pages.checked_page import WORDS, CheckedPage, check_page, text_of
 
