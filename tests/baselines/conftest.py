@@ -65,18 +65,10 @@ def t5(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> P
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", model_max_length=64
     ).save_pretrained(folder)
-    config = transformers.T5Config(
-        vocab_size=tokenizer.get_vocab_size(),
-        d_model=16,
-        d_kv=8,
-        d_ff=16,
-        num_layers=1,
-        num_heads=2,
-        pad_token_id=tokenizer.token_to_id("<pad>"),
-        eos_token_id=tokenizer.token_to_id("</s>"),
-        decoder_start_token_id=tokenizer.token_to_id("<pad>"),
-        initializer_factor=20.0,
-    )
+    pad, end = map(tokenizer.token_to_id, ("<pad>", "</s>"))
+    shape = {"vocab_size": tokenizer.get_vocab_size(), "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1}
+    tokens = {"pad_token_id": pad, "eos_token_id": end, "decoder_start_token_id": pad}
+    config = transformers.T5Config(**shape, **tokens, num_heads=2, initializer_factor=20.0)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         transformers.T5ForConditionalGeneration(config).save_pretrained(folder)

@@ -154,16 +154,10 @@ def test_score_weight_of_a_sequence_classifier(folder: Path, tmp_path: Path, pre
 
 def test_agrees_with_transformers(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 16, "head_dim": 16, "num_heads": 4}
+    vocab_size = tiny_tokenizer.get_vocab_size()
     config = transformers.Mamba2Config(
-        hidden_size=32,
-        num_hidden_layers=2,
-        vocab_size=tiny_tokenizer.get_vocab_size(),
-        state_size=16,
-        head_dim=16,
-        num_heads=4,
-        n_groups=2,
-        chunk_size=8,
-        id2label={0: "relevance"},
+        **shape, vocab_size=vocab_size, n_groups=2, chunk_size=8, id2label={0: "relevance"}
     )
     torch.manual_seed(0)
     backbone, score = transformers.Mamba2Model(config).eval(), torch.nn.Linear(32, 1, bias=False)

@@ -57,7 +57,6 @@ def compare(
     top_k: int | Sequence[int] = 10,
     evidence: Iterable[tuple[int, int]] = (),
     count_tokens: CountTokens | str | None = None,
-    collections: Mapping[str, CollectionIndex | None] | None = None,
     path: str = "",
     started: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -74,9 +73,6 @@ def compare(
     count_tokens : callable or str, optional
         As for `ScanResult.select`, the same for all retrievers. Default: the tokens of the first scorer that
         counts them, else of the bundled checkpoint.
-    collections : mapping of str to CollectionIndex, optional
-        For each retriever by name, the words of all documents that the question is asked of, as
-        `scorers.words_together` counts them. Default: this document is asked alone.
     path, started : optional
         Where the document was read from, only shown; called with each retriever's name when its turn comes.
 
@@ -94,7 +90,6 @@ def compare(
         top_k=top_k,
         evidence=evidence,
         count_tokens=count_tokens,
-        collections=collections,
         started=started,
     )
     return found
@@ -108,13 +103,12 @@ def compare_together(
     top_k: int | Sequence[int] = 10,
     evidence: Iterable[tuple[int, int]] = (),
     count_tokens: CountTokens | str | None = None,
-    collections: Mapping[str, CollectionIndex | None] | None = None,
     started: Callable[[str], None] | None = None,
 ) -> list[Comparison]:
     """As `compare`, on several documents, with one ranking of each retriever over all of them.
 
     ``top_k`` counts the picks from all documents together, and ``started`` is called for each retriever and
-    document. ``evidence`` is for one document only. By default several documents are one collection.
+    document. ``evidence`` is for one document only. Several documents are one collection.
     """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
@@ -127,7 +121,7 @@ def compare_together(
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
     answers = [
-        _ask(query, documents, name, scorer, number, (collections or {}).get(name), started)
+        _ask(query, documents, name, scorer, number, started)
         for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
     ]
     return [
@@ -218,11 +212,11 @@ def _ask(
     name: str,
     scorer: Scorer,
     number: int,
-    collection: CollectionIndex | None,
     started: Callable[[str], None] | None,
 ) -> list[_Answer]:
     """Ask one retriever a question on each document; its picks are the best over all of them."""
-    if collection is None and len(documents) > 1:
+    collection = None
+    if len(documents) > 1:
         collection = words_together(scorer, (segment(scorer, each.text, each.blocks) for each in documents))
     _timed(scorer, query, TextFile("", WARM_UP), None)  # what loads or compiles at first use is not timed
     results, seconds, again = [], [], []

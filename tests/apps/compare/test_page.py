@@ -29,9 +29,7 @@ def shown_in(column: int, page: CheckedPage) -> str:
     parts = []
     for row in next(page.all("div", "rows")):
         gap = row.tag == "details"
-        (shown,) = (
-            row.findall("div[@class='elided']") if gap else row.findall(f"div[@class='cell c{column}']")
-        )
+        (shown,) = row.findall("div[@class='elided']" if gap else f"div[@class='cell c{column}']")
         left_out = [*shown.iter("b")] + [each for each in shown if each.get("class") == "cut"]
         for each in left_out:
             each.text = ""
@@ -159,8 +157,8 @@ def test_the_page_of_three_million_characters_is_small(ending: str) -> None:
     assert len(text) > 2_800_000
     assert len(comparison.page) < 3_000_000
     check_page(comparison.page)
-    for words_after, least in (("are not on this page", 1_000_000), ("elided", 2_000_000)):
-        numbers = re.findall(rf"([\d,]+) characters {words_after}", comparison.page)
+    for said, least in (("are not on this page", 1_000_000), ("elided", 2_000_000)):
+        numbers = re.findall(rf"([\d,]+) characters {said}", comparison.page)
         assert sum(int(number.replace(",", "")) for number in numbers) > least
 
 
@@ -179,10 +177,8 @@ def test_several_documents_have_a_section_each_under_short_names() -> None:
     page = check_page(render_comparisons(shown))
     assert [each.attrib["id"] for each in page.all("section")] == ["d1", "d2"]
     assert picks_on(page)["p2-1-1"] == "Three."
-    assert [text_of(each) for each in page.root.iter("h2")] == [
-        "2024/a.txt 20 characters",
-        "2025/a.txt 6 characters",
-    ]
+    headings = [text_of(each) for each in page.root.iter("h2")]
+    assert headings == ["2024/a.txt 20 characters", "2025/a.txt 6 characters"]
 
 
 def test_a_notebook_gets_the_page_in_a_frame() -> None:
