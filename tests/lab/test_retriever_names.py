@@ -21,7 +21,9 @@ def test_parts(name: str, parts: tuple[object, ...]) -> None:
     assert units_for(name, ["chunk"]) == (["sentence"] if parts[0] == "scanner" else ["chunk"])
 
 
-@pytest.mark.parametrize("name", ["", "bm26", "bm25:", "hybrid", "hybrid:", "hybrid:bm25+", "hybrid:bm25+x"])
+@pytest.mark.parametrize(
+    "name", ["", "bm26", "bm25:", "bm25:x", "hybrid", "hybrid:", "hybrid:bm25+", "hybrid:bm25+x"]
+)
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(ValueError, match=r"does not exist; expected one of|needs the retrievers to add"):
+    with pytest.raises(ValueError, match=r"does not exist; expected|retrievers to add|takes no model"):
         check_name(name)

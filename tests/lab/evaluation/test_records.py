@@ -142,19 +142,3 @@ def test_damaged(tmp_path: Path, content: bytes) -> None:
     assert "give another --out, or delete the folder" in message
     path.unlink()
     assert "records without run.json" in refusal(tmp_path, {"seed": 0})
-
-
-def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = RecordFile(tmp_path, {"retrievers": {"r": {}}})
-    file.add([Record(**GOOD)])
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            RecordFile(tmp_path, {"retrievers": {"r": {}, "other": {}}})
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert len(RecordFile(tmp_path, {"retrievers": {"r": {}}}).records) == 1

@@ -193,11 +193,6 @@ def test_evidence_across_chunks() -> None:
 
 
 def test_a_sentence_counts_where_its_middle_is() -> None:
-    spans = pool_of((0, 1), (0, 20), (0, 19), (80, 99), (80, 100), (95, 100), (0, 100)).spans
-    for number, place in enumerate([0, 1, 0, 8, 9, 9, 5]):
-        own = Spans(spans.starts[[number]], spans.ends[[number]])
-        recalls = recall_by_position(own, np.ones(1, bool), 100)
-        assert [i for i, recall in enumerate(recalls) if recall is not None] == [place]
     sentences, found = pool_of((0, 4), (5, 9), (90, 100)).spans, np.array([True, False, True])
     assert recall_by_position(sentences, found, 100) == [0.5, *[None] * 8, 1.0]
     assert recall_by_position(sentences, found, 100, bins=1) == [pytest.approx(2 / 3)]
@@ -287,15 +282,6 @@ def test_the_costs_of_a_scanner(tmp_path: Path, tiny_scanner: Scanner) -> None:
         assert record.peak_megabytes is None or record.peak_megabytes > 50
 
 
-def test_a_scorer_that_fails_names_itself(tmp_path: Path) -> None:
-    class Short(Given):
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            return np.zeros(2, np.float32)
-
-    with pytest.raises(ValueError, match=r"Short\.score_units returned shape"):
-        run(tmp_path, study_of([MINE], [document()]), Short())
-
-
 # Records of corpora
 
 
@@ -345,21 +331,6 @@ def test_among_the_hardest(tmp_path: Path) -> None:
     assert {record.documents_read for record in records.values()} == {2}
     assert records["heron"].metrics["document_mrr"] == 0.5  # the badger comes first in the corpus
     assert len(scorer.texts) == 8
-
-
-def test_an_interrupted_run_on_a_corpus_resumes(tmp_path: Path) -> None:
-    whole = of_pages(tmp_path, Given(rained=1))
-    path = tmp_path / "records.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:2]) + lines[2][:-9])
-    scorer, steps, titles = Given(rained=1), list[tuple[int, int]](), dict[str, str]()
-    file = RecordFile(tmp_path, {})
-    (ask,) = corpus_study_of([MINE], PAGES).asks
-    ask.run({MINE: scorer}, titles, words, file, lambda *step: steps.append(step))
-    assert len(scorer.texts) == 8
-    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert titles == {own.text: own.title for own in PAGES}
-    assert {r.doc_id: r.metrics for r in file.records.values()} == {n: r.metrics for n, r in whole.items()}
 
 
 def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:

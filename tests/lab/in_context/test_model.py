@@ -159,16 +159,6 @@ def test_attention_and_routing_by_hand() -> None:
         torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
 
 
-def test_a_query_read_in_two_parts(model: BlockSearchModel) -> None:
-    documents = model.read_documents(TEXTS, CODES)
-    ids = model.query_ids(QUERY)
-    with torch.inference_mode():
-        whole = model.read_queries(ids, documents)
-        first = model.read_queries(ids[:, :7], documents)
-        second = model.read_queries(ids[:, 7:], documents, first.keys)
-    torch.testing.assert_close(second.logits, whole.logits[:, 7:], rtol=0, atol=1e-5)
-
-
 def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
     changed = model.with_settings(routing_layer=1, best_documents=3, ssmax="keys")
     changed.ssmax = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))

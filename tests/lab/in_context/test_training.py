@@ -146,11 +146,8 @@ def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
     ]
     assert len(set(batch.codes)) == 4
     assert batch_of([COLUMN, other], random.Random(1)).codes != batch.codes
-
-
-def test_the_labelled_passage_is_the_teachers_best() -> None:
     scores = word_scores(replace(COLUMN, question="lynx"))
-    assert scores[0] > scores[1] > scores[2]
+    assert scores[0] > scores[1] > scores[2], "the labelled passage is the teacher's best"
 
 
 def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(

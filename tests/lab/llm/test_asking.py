@@ -1,8 +1,6 @@
 """Models that are asked: order, retries, failures, budgets, and nothing asked twice."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -317,40 +315,6 @@ def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(replies: ReplyFile
     replies.close()
     with pytest.raises(ValueError, match="closed file"):
         ask(Model(), "b", replies=replies)
-
-
-def test_killed_and_resumed(tmp_path: Path) -> None:
-    path, log = tmp_path / "replies.jsonl", tmp_path / "asked"
-    code = f"""
-import os, sys
-from pathlib import Path
-from spscanner_rag.lab.llm.asking import Asker
-from spscanner_rag.lab.llm.language_models import language_model_of
-from spscanner_rag.lab.llm.replies import ReplyFile
-
-def model(prompt):
-    with open({str(log)!r}, "a") as asked:
-        asked.write(prompt + "\\n")
-    if prompt == sys.argv[1]:
-        os.kill(os.getpid(), 9)
-    return "r" + prompt
-
-with ReplyFile(Path({str(path)!r})) as file:
-    replies = Asker(replies=file, workers=1).ask(language_model_of(model), map(str, range(40)))
-print(",".join(reply.text for reply in replies))
-"""
-
-    def run(kill_at: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", code, kill_at], capture_output=True, text=True)
-
-    assert run("25").returncode == -9
-    with path.open("ab") as file:
-        file.write(b'{"digest": "half a li')
-    done = run("none")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() == ",".join(f"r{number}" for number in range(40))
-    # only the one that was under way was asked again
-    assert Counter(log.read_text().split()) == Counter(map(str, range(40))) + Counter(["25"])
 
 
 @pytest.mark.parametrize(

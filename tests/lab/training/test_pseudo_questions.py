@@ -139,8 +139,7 @@ def test_pieces_end_where_paragraphs_do() -> None:
     pieces = list(text_pieces(text, 300))
     assert len(pieces) > 5
     assert all(piece.startswith("Paragraph") and piece.endswith("\n\n") for piece in pieces[:-1])
-    unparted = text.replace("\n\n", " ")
-    assert all(piece.rstrip().endswith(".") for piece in text_pieces(unparted, 300))
+    assert all(piece.rstrip().endswith(".") for piece in text_pieces(text.replace("\n\n", " "), 300))
 
 
 def many() -> list[Document]:

@@ -67,6 +67,10 @@ class Run:
         config, data, dev = (self.folder / name for name in ("shape.json", "train.jsonl", "dev.jsonl"))
         return ["--config", config, "--data", data, "--validation", dev, "--out", self.out]
 
+    def files(self, out: Path, base: str | None = None) -> RunFiles:
+        data, dev = [self.folder / "train.jsonl"], [self.folder / "dev.jsonl"]
+        return RunFiles(data, dev, out, base, None if base else self.folder / "shape.json", out / "teacher")
+
     def again(self, recipe: str = "") -> int:
         text = (self.folder / "recipe.toml").read_text(encoding="utf-8")
         return train(written(self.folder, "again.toml", recipe or text), *self.arguments)
@@ -257,15 +261,7 @@ def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: p
     weights: dict[int, torch.Tensor] = {}
 
     def run(out: Path, kill_at: int | None = None) -> Path:
-        files = RunFiles(
-            [once.folder / "train.jsonl"],
-            [once.folder / "dev.jsonl"],
-            out,
-            None,
-            once.folder / "shape.json",
-            out / "teacher",
-        )
-        current = TrainingRun(files, numbers, CPU)
+        current = TrainingRun(once.files(out), numbers, CPU)
 
         def validate(checkpoint: Checkpoint, final: bool) -> Validation:
             step = current.trainer.step
@@ -324,8 +320,7 @@ def test_snapshots_are_scanners_and_a_run_that_has_them_can_be_lengthened(
 def test_a_base_that_training_makes_worse_is_kept(
     once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, dev = [once.folder / "train.jsonl"], [once.folder / "dev.jsonl"]
-    files = RunFiles(data, dev, tmp_path / "out", str(once.out), None, tmp_path / "teacher")
+    files = once.files(tmp_path / "out", str(once.out))
     run = TrainingRun(files, read_recipe(once.folder / "recipe.toml"), CPU)
     validated: list[int] = []
 
@@ -449,8 +444,7 @@ def test_a_run_from_a_trained_base_draws_other_examples(
     once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = replace(read_recipe(once.folder / "recipe.toml"), steps=2, keep_best=False)
-    data = [once.folder / "train.jsonl"]
-    files = RunFiles(data, [], tmp_path / "out", str(once.out), None, tmp_path / "teacher")
+    files = once.files(tmp_path / "out", str(once.out))
     run = TrainingRun(files, recipe, CPU)
     drawn: list[int] = []
     source, tokens = run.trainer._objective, run.trainer._objective.example
