@@ -160,16 +160,6 @@ def check_name(name: str) -> None:
         check_name(part)
 
 
-def check_names(names: list[str]) -> None:
-    """Raise ``ValueError`` for an empty list, a repeated name or an unknown one."""
-    if not names:
-        raise ValueError(f"got no retriever; expected at least one of: {'; '.join(KINDS.values())}")
-    if len(set(names)) < len(names):
-        raise ValueError(f"got a retriever twice: {', '.join(names)}; expected each once")
-    for name in names:
-        check_name(name)
-
-
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
     """Return the units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
     return ["sentence"] if NameParts.of(name).kind in ("scanner", "remote") else units

@@ -131,7 +131,7 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
     """Return the settings to compare; ``ValueError`` for a bad option, before any work."""
     from spscanner_rag.apps.compare.comparison import check_top_k
     from spscanner_rag.baselines.units import segmenter_of
-    from spscanner_rag.lab.retriever_names import check_names, units_for
+    from spscanner_rag.lab.retriever_names import check_name, units_for
 
     for unit in units:
         segmenter_of(unit)  # type: ignore[arg-type]  # raises an error that lists the kinds
@@ -142,7 +142,8 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
             label = name if unit == "sentence" else f"{name} ({unit})"
             settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
     check_top_k([number for _, _, number in settings.values()], len(settings))
-    check_names(names)
+    for name in names:
+        check_name(name)
     return settings
 
 

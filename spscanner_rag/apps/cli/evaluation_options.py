@@ -37,10 +37,11 @@ class Compared:
     def settings(self) -> "list[Setting]":
         """Every retriever with every unit that it ranks."""
         from spscanner_rag.lab.evaluation.settings import settings_of
-        from spscanner_rag.lab.retriever_names import check_names
+        from spscanner_rag.lab.retriever_names import check_name
 
         names = names_in("--retrievers", self.retrievers)
-        check_names(names)
+        for name in names:
+            check_name(name)
         return settings_of(names, self.units)
 
 

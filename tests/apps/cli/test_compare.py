@@ -168,6 +168,7 @@ def test_a_retriever_that_fails_leaves_nothing(
         (["-q", " \n"], "--query: got ' \\n'; expected a question"),
         (["--retrievers", "bm25,nope"], "retriever 'nope' does not exist; expected one of: scanner or"),
         (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names separated by commas"),
+        (["--retrievers", "bm25:x"], "bm25 takes no model name; expected bm25"),
         (["--retrievers", "bm25,bm25"], "a name twice"),
         (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
         (["--retrievers", "scanner:./absent"], "./absent: no such folder"),
