@@ -1,12 +1,12 @@
 """A batch run in a folder: its identity, its lock, and the workers that make the parts that are left."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.apps.batch.inputs import Chunk, Plan
+from spscanner_rag.apps.batch.inputs import Plan
 from spscanner_rag.apps.batch.parts import finished, part_path
 from spscanner_rag.apps.batch.workers import Finished, Pool, Work, Worker, finished_by_ray
 from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
@@ -78,7 +78,11 @@ def run_batch(
         left = [chunk for chunk in plan.chunks if chunk.number not in had]
         show(progress)
         missing = {chunk.number for chunk in left}
-        for one in _finished(left, work, pool, scanner):
+        if pool is not None and left:
+            made = finished_by_ray(left, work, pool)
+        else:  # a scanner is loaded only if there is something to read
+            made = map(Worker(work, scanner).finish, left) if left else iter(())
+        for one in made:
             missing.discard(one.number)
             if one.failure is not None:
                 progress.failures.append(f"part {one.number}: {one.failure}")
@@ -89,17 +93,6 @@ def run_batch(
             show(progress)
         progress.failures += [f"part {number}: its worker died each time" for number in sorted(missing)]
     return progress
-
-
-def _finished(
-    chunks: Sequence[Chunk], work: Work, pool: Pool | None, scanner: Scanner | None
-) -> Iterator[Finished]:
-    if not chunks:
-        return
-    if pool is None:
-        yield from map(Worker(work, scanner).finish, chunks)
-        return
-    yield from finished_by_ray(chunks, work, pool)
 
 
 def _check(out: Path, identity: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20
 """A chunk of long rows ends earlier, so that memory does not grow with the length of documents."""
 
-_BUFFER_BYTES = 2**20
 _ROWS_AT_A_TIME = 256
 
 
@@ -197,7 +196,7 @@ def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
 def _opened(path: str) -> io.BufferedReader:
     """Open a file to read from any place in it; ``ValueError`` names what cannot be read."""
     try:
-        return open(path, "rb", buffering=_BUFFER_BYTES)
+        return open(path, "rb")
     except OSError as error:
         raise ValueError(
             f"{path}: cannot be read ({error.strerror}); expected an existing file: check the path and the "

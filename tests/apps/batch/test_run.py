@@ -13,7 +13,7 @@ import pytest
 from spscanner_rag.apps.batch import batch_run as run_module
 from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, RowReader, plan_of
-from spscanner_rag.apps.batch.workers import Work
+from spscanner_rag.apps.batch.workers import Pool, Work
 from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
 from tests.apps.batch.conftest import Rows, pairs
 
@@ -119,6 +119,6 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
 def test_parts_whose_workers_died_are_told(
     json_lines: Rows, work_on: MakeWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_module, "_finished", lambda *given: iter(()))
-    done = run(json_lines(pairs(4)), work_on(), tmp_path / "out")
+    monkeypatch.setattr(run_module, "finished_by_ray", lambda *given: iter(()))
+    done = run(json_lines(pairs(4)), work_on(), tmp_path / "out", pool=Pool(1))
     assert done.failures == ["part 0: its worker died each time", "part 1: its worker died each time"]
