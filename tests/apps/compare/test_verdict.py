@@ -6,18 +6,13 @@ from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.verdict import leaders, verdict
 
 
-def compared_data(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrievals:
+def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrievals:
     retrievals = tuple(
         Retrieval(name, 9, (Pick(start, start + 3, 0.5, 1, 1, False),), 0.1, own)
         for name, own, start in zip("abc", found, starts or (0,) * len(found), strict=False)
     )
     spans = tuple((number, number + 1) for number in range(len(found[0])))
     return Retrievals("?", "One two three.", retrievals, spans, spans, "a")
-
-
-def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
-    data = compared_data(*found, starts=starts)
-    return verdict(data, [own.name for own in data.retrievals])
 
 
 @pytest.mark.parametrize(
@@ -37,13 +32,13 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
     ],
 )
 def test_with_evidence_it_says_who_found_it(found: list[tuple[bool, ...]], sentence: str) -> None:
-    assert compared(*found) == sentence
+    assert verdict(compared(*found), "abc"[: len(found)]) == sentence
 
 
 def test_without_evidence_it_says_whether_they_agree() -> None:
-    assert "put the same place first" in compared((), (), starts=(0, 2))
-    assert "do not agree" in compared((), (), starts=(0, 3))
-    assert "One retriever" in compared(())
+    assert "put the same place first" in verdict(compared((), (), starts=(0, 2)), "ab")
+    assert "do not agree" in verdict(compared((), (), starts=(0, 3)), "ab")
+    assert "One retriever" in verdict(compared(()), "a")
 
 
 def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first() -> None:
@@ -74,4 +69,4 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
     ],
 )
 def test_who_leads(found: list[tuple[bool, ...]], starts: tuple[int, ...], columns: list[int]) -> None:
-    assert leaders(compared_data(*found, starts=starts)) == columns
+    assert leaders(compared(*found, starts=starts)) == columns
