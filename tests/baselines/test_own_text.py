@@ -74,15 +74,6 @@ def test_rows_are_found_by_the_header_of_their_table() -> None:
     assert sorted(words(text) for text in embedder.read if text != "toll") == sorted(map(words, READ))
 
 
-def test_other_headings_are_another_text_to_the_cache() -> None:
-    text, embedder = "Lyme 7", Embedder()
-    dense = Dense(embedder, keep_texts=4)
-    toll, guests = (
-        dense.score_units("toll", text, [Unit(0, 6, f"{head} Lyme 7")]) for head in ("toll", "guests")
-    )
-    assert toll > guests
-
-
 @pytest.mark.parametrize("window", [0, 1])
 def test_running_text_is_read_as_it_stands(window: int) -> None:
     text = "  The otter swims.\n\nA heron   flies. Rain fell\nall day.  Otters rest. "

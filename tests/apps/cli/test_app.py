@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -38,10 +39,7 @@ def test_how_a_scan_that_stops_ends(
     code: int,
     message: str,
 ) -> None:
-    def stop(*arguments: Any, **options: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(Scanner, "scan_units", stop)
+    monkeypatch.setattr(Scanner, "scan_units", Mock(side_effect=error))
     ended = scan(document, "--out", tmp_path / "out.txt")
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
@@ -50,10 +48,7 @@ def test_how_a_scan_that_stops_ends(
 
 
 def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def defect(*arguments: Any, **options: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(Scanner, "scan_units", defect)
+    monkeypatch.setattr(Scanner, "scan_units", Mock(side_effect=ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         scan(document)
 
@@ -61,19 +56,13 @@ def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: py
 def test_help_and_version(run: Run) -> None:
     assert run("--version") == (0, f"spscanner {__version__}\n", "")
     code, out, _ = run("--help")
-    assert code == 0
-    assert "scan" in out
-    assert "info" in out
+    assert (code, {"scan", "info"} <= set(out.split())) == (0, True)
     help_of_scan = run("scan", "--help").out
     assert '"score": float, "logit": float, "neighbour": bool, "text": str}]}]}' in help_of_scan
     assert "byte order mark" in " ".join(help_of_scan.split())
-
-
-def test_no_command_shows_the_help(run: Run) -> None:
     code, out, err = run()
     assert (code, out) == (2, "")
     assert "Usage: spscanner" in err
-    assert len(err.splitlines()) > 5
 
 
 SECONDS = 240  # for a program to end, on a machine that has much else to do

@@ -162,14 +162,6 @@ def test_the_page_of_three_million_characters_is_small(ending: str) -> None:
         assert sum(int(number.replace(",", "")) for number in numbers) > least
 
 
-def test_a_pick_too_long_to_show_says_so() -> None:
-    comparison = compare("Who?", "word " * 20_000, {"all": Seeded(0, "document")}, count_tokens=words)
-    page = check_page(comparison.page)
-    assert ", with pick 1 of all</summary>" in comparison.page
-    assert picks_on(page)["p1-1-1"].startswith("word word")
-    assert 4_000 <= len(picks_on(page)["p1-1-1"]) < 6_000
-
-
 def test_several_documents_have_a_section_each_under_short_names() -> None:
     paths = ["/home/someone/papers/2024/a.txt", "/home/someone/papers/2025/a.txt"]
     texts = ["One here. Two there.", "Three."]
