@@ -31,20 +31,14 @@ class OutOfMemoryError(RuntimeError):
     ],
 )
 def test_how_a_scan_that_stops_ends(
-    scan: Run,
-    document: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
-    message: str,
+    scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
 ) -> None:
     monkeypatch.setattr(Scanner, "scan_units", Mock(side_effect=error))
-    ended = scan(document, "--out", tmp_path / "out.txt")
+    ended = scan(document, "--out", document.parent / "out.txt")
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
+    assert [path.name for path in document.parent.iterdir()] == ["treaty.txt"]
 
 
 def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
