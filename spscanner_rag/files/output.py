@@ -10,19 +10,23 @@ from spscanner_rag.checkpoint.whole_file import is_special, remove_leftovers, wr
 from spscanner_rag.files.documents import STANDARD_INPUT
 
 
-def check_output(out: Path | None, inputs: Sequence[str]) -> None:
+def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out") -> None:
     """Raise ``ValueError`` when the file cannot be written, or would overwrite one of the documents."""
     if out is None:
         return
     if out.is_dir():
-        raise ValueError(f"--out {out}: got a folder; expected a file: add a file name")
+        raise ValueError(f"{option} {out}: got a folder; expected a file: add a file name")
     if not out.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {out.parent}; expected an existing one: create it")
+        raise ValueError(
+            f"{option} {out}: there is no folder {out.parent}; expected an existing one: create it"
+        )
     if not os.access(out if is_special(out) else out.resolve().parent, os.W_OK):
-        raise ValueError(f"--out {out}: no permission to write; expected a writable place: choose another")
+        raise ValueError(f"{option} {out}: no permission to write; expected a writable place: choose another")
     for path in inputs:
         if path != STANDARD_INPUT and out.exists() and Path(path).exists() and out.samefile(path):
-            raise ValueError(f"--out {out}: got a document to scan; expected another file: change the name")
+            raise ValueError(
+                f"{option} {out}: got a document to scan; expected another file: change the name"
+            )
 
 
 def write_output(content: str, out: Path | None, *, is_page: bool) -> None:

@@ -1,6 +1,5 @@
 """The documents that a command reads, and the files that it writes results and texts to."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -101,20 +100,9 @@ def _text_files(text_out: Path | None, documents: Sequence[TextFile]) -> list[Pa
         raise ValueError(
             f"--text-out {text_out}: got a file for {len(documents)} texts; expected a folder: change the name"
         )
-    parent = text_out.parent if single or not text_out.exists() else text_out
-    if not parent.is_dir():
-        raise ValueError(
-            f"--text-out {text_out}: there is no folder {parent}; expected an existing one: create it"
-        )
-    if not os.access(parent, os.W_OK):
-        raise ValueError(
-            f"--text-out {text_out}: no permission to write; expected a writable place: choose another"
-        )
     targets = [text_out] if single else [text_out / name for name in _names(documents)]
-    for target in targets:
-        for document in documents:
-            if document.path != STANDARD_INPUT and target.exists() and target.samefile(document.path):
-                raise ValueError(f"--text-out {target}: got a document to scan; expected another file")
+    for target in targets if text_out.is_dir() else [text_out]:  # a new folder has nothing in it
+        check_output(target, [document.path for document in documents], "--text-out")
     return targets
 
 
