@@ -16,9 +16,6 @@ STEPS_PER_LINE = 20  # without a terminal
 def train(
     out: Path = option(..., "Folder for state, log and checkpoint; a run found there resumes."),
     data: list[Path] | None = option(None, "Files to train on: questions in JSONL (.gz allowed).", "FILE..."),
-    text: list[Path] | None = option(
-        None, "Plain text to make pseudo-questions from, with or without --data.", "FILE..."
-    ),
     recipe: Path | None = argument(
         "Recipe; default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
     ),
@@ -66,7 +63,6 @@ def train(
         base,
         config,
         teacher_cache or out / "teacher",
-        text or [],
         word_vectors,
     )
     view = TrainingView(numbers.steps, progress)

@@ -19,7 +19,6 @@ from spscanner_rag.checkpoint.file_access import (
     read_json,
 )
 from spscanner_rag.checkpoint.whole_file import current_files
-from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, source_of
 from spscanner_rag.lab.training.start import RunFiles
 
 Inputs = dict[str, dict[str, str]]  # SHA-256 in hexadecimal, by option and by file of that option
@@ -34,7 +33,6 @@ def inputs_of(files: RunFiles) -> Inputs:
     return {
         "--data": _files(files.data),
         "--validation": _files(files.validation),
-        "--text": _files(files.text),
         "--base": {} if files.base is None else _checkpoint(current_files(locate(files.base))),
         "--config": _files([files.config] if files.config else ()),
         "--word-vectors": _files([files.word_vectors] if files.word_vectors else ()),
@@ -60,13 +58,8 @@ def input_difference(saved: Inputs, inputs: Inputs) -> str | None:
 
 
 def _files(paths: Iterable[Path]) -> dict[str, str]:
-    """Digests by place. The name of a plain text is part of it, since it becomes the name of a source."""
-    found = {}
-    for number, path in enumerate(paths, 1):
-        name = f" ({source_of(path)})" if path.name.endswith(TEXT_SUFFIXES) else ""
-        if path.is_file():
-            found[f"file {number}{name}"] = _digest(path)
-    return found
+    """Digests by place."""
+    return {f"file {number}": _digest(path) for number, path in enumerate(paths, 1) if path.is_file()}
 
 
 def _checkpoint(folder: Path) -> dict[str, str]:

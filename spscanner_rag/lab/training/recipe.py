@@ -17,7 +17,7 @@ _AT_LEAST_ONE = (
     "final_validation_questions source_cap group_tokens rerank_negatives"
 ).split()
 _AT_LEAST_ZERO = (
-    "teacher_weight teacher_documents distillation_weight ranking_weight calibration_questions "
+    "teacher_weight teacher_documents ranking_weight calibration_questions "
     "lexical_least_units group_hard rerank_random warmup_steps snapshot_every"
 ).split()
 _SHARES = (
@@ -118,8 +118,7 @@ class Recipe:
     teacher_documents: int = 0
     """As `--teacher`, which scores the first so many documents of each source; 0 for all."""
     teacher_weight: float = 0.3
-    distillation_weight: float = 0.0
-    """Weights of a second head's loss that learns the teacher's scores, and of the logits' divergence."""
+    """Weight of a second head's loss that learns the teacher's scores."""
     held_out_sources: tuple[str, ...] = ()
     """Sources of which every document with `int(sha1(doc_id), 16) % 10 == 0` is validated on, not trained on."""
     validate_every: int = 500
@@ -135,7 +134,7 @@ class Recipe:
     snapshot_every: int = 0
     """Steps between saved states, and between checkpoints in `OUT/snapshots`; 0 for none."""
     seed: int = 0
-    """Determines initial weights, examples and pseudo-questions."""
+    """Determines initial weights and examples."""
 
     def __post_init__(self) -> None:
         """Refuse values that no run can use."""

@@ -34,7 +34,6 @@ class RunFiles:
     base: str | None  # a checkpoint to start from
     config: Path | None  # or the configuration of a model to train from nothing
     teacher_cache: Path
-    text: Sequence[Path] = ()  # plain text for pseudo-questions
     word_vectors: Path | None = None  # for a soft lexical channel or an embedding that starts from them
 
 

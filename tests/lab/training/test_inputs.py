@@ -14,15 +14,14 @@ from spscanner_rag.lab.training.start import RunFiles
 
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
-    for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "walks.txt", "shape.json", "table"):
+    for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "shape.json", "table"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     return files_in(tmp_path, "a.jsonl")
 
 
 def files_in(folder: Path, first: str) -> RunFiles:
     data, out = [folder / first, folder / "b.jsonl"], folder / "out"
-    dev, text = [folder / "dev.jsonl"], [folder / "walks.txt"]
-    return RunFiles(data, dev, out, None, folder / "shape.json", out, text, folder / "table")
+    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json", out, folder / "table")
 
 
 def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
@@ -39,7 +38,6 @@ def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
         ("a.jsonl", "--data: got SHA-256 .* as file 1, the state was made with SHA-256"),
         ("b.jsonl", "--data: got SHA-256 .* as file 2, the"),
         ("dev.jsonl", "--validation: got"),
-        ("walks.txt", r"--text: got SHA-256 .* as file 1 \(walks\)"),
         ("shape.json", "--config: got"),
         ("table", "--word-vectors: got"),
     ],
@@ -60,16 +58,6 @@ def test_more_fewer_and_exchanged_files(files: RunFiles, tmp_path: Path) -> None
     ):
         now = before | {"--data": inputs_of(RunFiles(other, [], files.out, None, None, files.out))["--data"]}
         assert named in str(input_difference(before, now))
-
-
-def test_the_name_of_a_plain_text_is_an_input(files: RunFiles, tmp_path: Path) -> None:
-    """It becomes the name of a source, by which questions are drawn."""
-    before = inputs_of(files)
-    files.text[0].rename(tmp_path / "roads.txt")
-    files.text[0] = tmp_path / "roads.txt"  # type: ignore[index]
-    assert "as file 1 (roads), the state was made with nothing" in str(
-        input_difference(before, inputs_of(files))
-    )
 
 
 def test_a_base_is_its_files(tiny_checkpoint: Path, tmp_path: Path) -> None:

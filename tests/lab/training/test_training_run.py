@@ -99,15 +99,6 @@ def shape(tmp_path: Path) -> Path:
     return written(tmp_path, "shape.json", json.dumps(SHAPE))
 
 
-@pytest.fixture
-def plain_text(tmp_path: Path) -> Path:
-    story = (
-        "In {0} Captain Brown signed the treaty of Oban with the council, and it rained in Oban all day. "
-        * 12
-    )
-    return written(tmp_path, "walks.txt", "\n\x1e\n".join(story.format(year) for year in range(1900, 1906)))
-
-
 def test_from_nothing_to_a_scanner(once: Run) -> None:
     scanner = Scanner.from_pretrained(once.out, device="cpu")
     settings = scanner.checkpoint.settings
@@ -159,16 +150,6 @@ def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus
     assert load_checkpoint(tmp_path / "more").word_vectors is not None
 
 
-def test_from_plain_text_and_questions_to_a_scanner(
-    tmp_path: Path, shape: Path, plain_text: Path, corpus_file: Path
-) -> None:
-    recipe = written(tmp_path, "pseudo.toml", RECIPE + LEXICAL + "unanswerable_share = 0.2\n")
-    for data, sources in (([], {"walks"}), (["--data", corpus_file], {"walks", "roads"})):
-        out = tmp_path / str(len(sources))
-        assert train(recipe, "--config", shape, "--text", plain_text, *data, "--out", out) == 0
-        assert set(load_checkpoint(out).settings.training["questions_by_source"]) == sources
-
-
 @pytest.mark.parametrize(
     ("given", "more", "message"),
     [
@@ -178,8 +159,8 @@ def test_from_plain_text_and_questions_to_a_scanner(
         ("NEW --data FOLDER/broken.jsonl", "", "line 1: expected a string under 'text'"),
         ("--config FOLDER/odd.json DATA", "", "headdim"),
         ("NEW DATA --validation CORPUS", "", "every training document shares text"),
-        ("NEW --data TEXT", "", "give it as --text"),
-        ("NEW", "", "expected --data with questions or --text"),
+        ("NEW --data FOLDER/walks.txt", "", "expected questions, which `spscanner synthesize` makes"),
+        ("NEW", "", "expected --data with questions"),
         ("NEW DATA", "keep_best = true\n", "keep_best is true, but there is nothing to choose by"),
         (
             "NEW DATA --validation FOLDER/mean.jsonl",
@@ -195,15 +176,15 @@ def test_bad_input_is_one_line_and_trains_nothing(
     tmp_path: Path,
     shape: Path,
     corpus_file: Path,
-    plain_text: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     line = corpus_file.read_text(encoding="utf-8").splitlines()[0]
+    written(tmp_path, "walks.txt", "Captain Brown signed the treaty.")
     written(tmp_path, "broken.jsonl", '{"doc_id": "a"}\n')
     written(tmp_path, "mean.jsonl", line.replace('"source": "walks"', '"source": "macro"'))
     written(tmp_path, "odd.json", json.dumps(SHAPE | {"d_model": 17}))
     places = {"NEW": f"--config {shape}", "DATA": f"--data {corpus_file}", "CORPUS": corpus_file}
-    for name, place in (places | {"TEXT": plain_text, "FOLDER": tmp_path}).items():
+    for name, place in (places | {"FOLDER": tmp_path}).items():
         given = given.replace(name, str(place))
     recipe, out = written(tmp_path, "recipe.toml", RECIPE + more), tmp_path / "out"
     assert train(recipe, *given.split(), "--out", out, "--no-progress") == 2

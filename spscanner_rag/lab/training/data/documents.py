@@ -1,6 +1,5 @@
 """Training documents with their questions in memory and their texts in a file."""
 
-import hashlib
 import os
 import tempfile
 import weakref
@@ -105,29 +104,6 @@ def read_texts(path: Path) -> Iterator[Document]:
     if path.name.endswith(QUESTION_SUFFIXES):
         return read_documents([path])
     return read_text_documents([path])
-
-
-def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Document]:
-    """Documents from the start of every file: about ``characters`` in total, divided equally among the files."""
-    for path in paths:
-        read = 0
-        for document in read_texts(path):
-            yield document
-            read += len(document.text)
-            if read >= characters // len(paths):
-                break
-
-
-def content_key(paths: Iterable[Path], *more: str) -> str:
-    """The name of a cache made from these files: the same for the same names and content."""
-    digest = hashlib.sha256()
-    for part in more:
-        digest.update(part.encode("utf-8", "replace") + b"\0")
-    for path in paths:
-        digest.update(path.name.encode("utf-8", "replace") + b"\0")
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]
 
 
 def _texts(path: Path) -> Iterator[str]:

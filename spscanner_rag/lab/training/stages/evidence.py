@@ -1,4 +1,4 @@
-"""The evidence stage: questions with known or made-up evidence, from files to a scanner."""
+"""The evidence stage: questions with known evidence, from files to a scanner."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,15 +14,9 @@ from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_set_aside
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
-from spscanner_rag.lab.training.data.documents import (
-    TEXT_SUFFIXES,
-    DocumentStore,
-    refuse_other_files,
-    source_of,
-)
+from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.teacher import TeacherScores, teacher_of
-from spscanner_rag.lab.training.pseudo_questions import pseudo_question_file
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
@@ -53,7 +47,7 @@ class Validation:
 
 
 class EvidenceStage:
-    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
+    """Trains a scanner on questions of ``--data``."""
 
     measured = "validation_recall"  # the key of the validation's measures in the checkpoint's training record
 
@@ -61,16 +55,12 @@ class EvidenceStage:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
         _check_files(files)
         self.held_out: list[Document] = []
-        data = list(files.data)
-        if files.text:
-            data.append(pseudo_question_file(files.text, recipe.seed, files.out / "pseudo-questions", notify))
-        training = set_aside(read_documents(data), recipe.held_out_sources, self.held_out)
+        training = set_aside(read_documents(files.data), recipe.held_out_sources, self.held_out)
         self._documents = DocumentStore(training, files.out)
         self.held_out += read_documents(files.validation)
         refuse_names_of_means((document.source for document in self.held_out), "validation")
         self._shared = find_shared(lambda: self._documents, self.held_out, notify)
         self._documents.leave_out(self._shared)
-        self._pseudo_sources = {source_of(path) for path in files.text}
         self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
 
     def start(self) -> Checkpoint:
@@ -101,12 +91,10 @@ class EvidenceStage:
         return checkpoint
 
     def _labelled(self, most: int) -> Iterator[Asked]:
-        """Questions of ``--data`` with their documents; labels of pseudo-questions are too rough for this."""
+        """Questions of ``--data`` with their documents."""
         bare = [self._documents.without_text(number) for number in range(len(self._documents))]
         numbers = {id(document): number for number, document in enumerate(bare)}
-        asked = sample_questions(
-            (d for d in bare if d.source not in self._pseudo_sources), most, self._recipe.seed
-        )
+        asked = sample_questions(bare, most, self._recipe.seed)
         for document, questions in by_document(chain.from_iterable(asked.values())):
             whole = self._documents.document(numbers[id(document)])
             yield from ((whole, question) for question in questions)
@@ -157,13 +145,12 @@ def set_aside(
 
 
 def _check_files(files: RunFiles) -> None:
-    if not files.data and not files.text:
-        raise ValueError("got nothing to train on; expected --data with questions or --text with plain text")
+    if not files.data:
+        raise ValueError("got nothing to train on; expected --data with questions")
     for path in chain(files.data, files.validation):
         if not path.is_file():
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
         if path.name.endswith(TEXT_SUFFIXES):
             raise ValueError(
-                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions"
+                f"{path}: got plain text; expected questions, which `spscanner synthesize` makes"
             )
-    refuse_other_files(files.text, TEXT_SUFFIXES)

@@ -14,9 +14,6 @@ from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
 
-DISTILLATION_TEMPERATURE = 0.2
-"""Divides a teacher's scores, which have a spread of about one, before their softmax."""
-
 
 class Examples(Protocol):
     """An endless, repeatable supply of examples."""
@@ -87,11 +84,13 @@ class EvidenceObjective:
         ``units`` and ``sequences`` are the numbers in the whole step, where a group counts as one sequence.
         """
         recipe, device = self._recipe, model.device
-        logits_of = [
-            model.score(states, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
-            for states, prior in zip(ends, (s.sequence.prior for s in example.stretches), strict=True)
-        ]
-        logits = torch.cat(logits_of)  # (units of all sequences,)
+        priors = (stretch.sequence.prior for stretch in example.stretches)
+        logits = torch.cat(  # (units of all sequences,)
+            [
+                model.score(states, None if prior is None else torch.from_numpy(prior).to(device))
+                for states, prior in zip(ends, priors, strict=True)
+            ]
+        )
         labels = np.concatenate([stretch.relevant for stretch in example.stretches])
         relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
         weight = torch.tensor(recipe.positive_weight, device=device)
@@ -101,26 +100,12 @@ class EvidenceObjective:
         if recipe.ranking_weight and labels.any():  # without evidence there is no ranking to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / sequences
-        for stretch, states, own in zip(example.stretches, ends, logits_of, strict=True):
-            if stretch.teacher is None:
-                continue
-            targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)
-            if self._teacher_head is not None:
+        for stretch, states in zip(example.stretches, ends, strict=True):
+            if stretch.teacher is not None and self._teacher_head is not None:
+                targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)
                 error = F.mse_loss(self._teacher_head(states)[:, 0], targets, reduction="sum")
                 loss = loss + recipe.teacher_weight * error / units
-            if recipe.distillation_weight:
-                divergence = listwise_divergence(own, targets, DISTILLATION_TEMPERATURE)
-                loss = loss + recipe.distillation_weight * divergence / sequences
         return loss
-
-
-def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
-    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over (units,): scalar.
-
-    It is 0 where ``logits`` and ``targets / temperature`` differ by a constant.
-    """
-    wanted = (targets / temperature).log_softmax(0)
-    return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)
 
 
 class RerankerObjective(EvidenceObjective):

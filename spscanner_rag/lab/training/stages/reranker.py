@@ -32,13 +32,11 @@ _MEASURES = (Measure("mrr", 10), Measure("recall", 1), Measure("recall", 10))
 
 
 class RerankerStage(EvidenceStage):
-    """Trains a reranker on questions of ``--data``; it has no ``--text`` and no lexical channel."""
+    """Trains a reranker on questions of ``--data``; it has no lexical channel."""
 
     measured = "validation_ranking"
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
-        if files.text:
-            raise ValueError('got --text, which the stage "reranker" does not use; expected --data alone')
         parts = [
             name for name in ("match", "prior", "surroundings", "soft") if getattr(recipe, f"lexical_{name}")
         ]

@@ -14,11 +14,9 @@ from spscanner_rag.lab.training.data.documents import (
     TEXT_SUFFIXES,
     DocumentStore,
     PreparedTexts,
-    content_key,
     read_text_documents,
     read_texts,
     refuse_other_files,
-    sampled_documents,
     source_of,
 )
 from spscanner_rag.scan.prepare import Reading
@@ -71,25 +69,6 @@ def test_question_files_are_called_by_their_folder(tmp_path: Path) -> None:
     assert source_of(Path("qa/squad11/train.jsonl.gz")) == "squad11/train"
     assert source_of(Path("text/novels-000.txt.xz")) == "novels-000"
     assert source_of(Path(os.fsdecode(b"text/caf\xe9.txt"))) == r"caf\udce9"  # results can hold it
-
-
-def test_a_sample_takes_from_every_file(tmp_path: Path) -> None:
-    paths = []
-    for name in "ab":
-        paths.append(tmp_path / f"{name}.txt")
-        paths[-1].write_text("\n\x1e\n".join(f"{name}{i}." for i in range(10)))
-    taken = [document.text.strip() for document in sampled_documents(paths, 16)]
-    assert taken == ["a0.", "a1.", "b0.", "b1."]
-
-
-def test_a_key_follows_the_content(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("one")
-    before = content_key([path], "x")
-    assert content_key([path], "x") == before
-    assert content_key([path], "y") != before
-    path.write_text("two")
-    assert content_key([path], "x") != before
 
 
 @settings(max_examples=25)

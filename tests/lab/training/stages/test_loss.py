@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -6,8 +5,6 @@ from typing import cast
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
@@ -16,7 +13,7 @@ from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective, listwise_divergence
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
@@ -113,17 +110,6 @@ def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Pat
     assert sum(apart) == pytest.approx(expected, rel=1e-3)
 
 
-def test_distillation_draws_the_scanners_own_logits_to_the_teacher(tiny_checkpoint: Path) -> None:
-    distilled = replace(RECIPE, distillation_weight=2.0)
-    taught = example([False, True, False], [0.1, 0.9, 0.3])
-    added = loss(tiny_checkpoint, distilled, taught) - loss(tiny_checkpoint, RECIPE, taught)
-    wanted = (torch.tensor([0.1, 0.9, 0.3]) / 0.2).softmax(0)
-    got = logits(tiny_checkpoint, taught).softmax(0)
-    assert added == pytest.approx(2.0 * (wanted * (wanted / got).log()).sum().item(), rel=1e-3)
-    without = example([False, True, False])
-    assert loss(tiny_checkpoint, distilled, without) == pytest.approx(loss(tiny_checkpoint, RECIPE, without))
-
-
 def test_the_second_head_learns_the_teachers_scores(tiny_checkpoint: Path) -> None:
     head = nn.Linear(32, 1)
     nn.init.zeros_(head.weight)
@@ -132,18 +118,3 @@ def test_the_second_head_learns_the_teachers_scores(tiny_checkpoint: Path) -> No
     weighed = replace(RECIPE, teacher_weight=0.3)
     added = loss(tiny_checkpoint, weighed, taught, head=head) - loss(tiny_checkpoint, weighed, taught)
     assert added == pytest.approx(0.3 * 4 / 3, rel=1e-3)
-
-
-@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.floats(-5, 5), st.floats(0.1, 4))
-def test_divergence_is_zero_where_both_agree_and_never_below(
-    values: list[float], shift: float, temperature: float
-) -> None:
-    targets = torch.tensor(values)
-    assert listwise_divergence(targets / temperature + shift, targets, temperature).item() == pytest.approx(
-        0, abs=1e-5
-    )
-    assert listwise_divergence(targets.flip(0), targets, temperature).item() > -1e-5
-    if math.isclose(max(values), min(values)):
-        return
-    lower, higher = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.0])
-    assert listwise_divergence(lower, higher, 1.0).item() > 0.1

@@ -279,16 +279,6 @@ def test_validation_counts_what_bm25_did_not_find_as_not_found(start: Checkpoint
     assert reranked["s"] == {"mrr@10": 0.0, "recall@1": 0.0, "recall@10": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("changes", "text", "message"),
-    [
-        ({}, [Path("book.txt")], "got --text"),
-        ({"lexical_match": True}, [], "lexical_match is true, but a reranker has no lexical channel"),
-    ],
-)
-def test_what_a_reranker_has_no_use_for_is_refused(
-    files: RunFiles, changes: dict[str, bool], text: list[Path], message: str
-) -> None:
-    recipe = replace(RECIPE, **changes)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=message):
-        RerankerStage(replace(files, text=text), recipe, torch.device("cpu"), lambda message: None)
+def test_a_lexical_channel_is_refused(files: RunFiles) -> None:
+    with pytest.raises(ValueError, match="lexical_match is true, but a reranker has no lexical channel"):
+        RerankerStage(files, replace(RECIPE, lexical_match=True), torch.device("cpu"), lambda message: None)
