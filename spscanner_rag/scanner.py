@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, local_folder
 from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
@@ -101,6 +102,7 @@ class Scanner:
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
+        encoder: str | Path | object | None = "default",
         revision: str | None = None,
         token: str | bool | None = None,
         cache_dir: str | Path | None = None,
@@ -126,6 +128,10 @@ class Scanner:
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
             Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
+        encoder : str, Path or object, default "default"
+            What gives the vectors of sentences, by which a question in other words is matched: the checkpoint's
+            own, if it has one; the file, folder or Hub id of a BERT-like sentence-transformers model; or an
+            embedding object of LangChain, LlamaIndex or sentence-transformers. None reads without one.
         revision : str, optional
             Branch, tag or commit on the Hub.
         token : str or bool, optional
@@ -156,6 +162,7 @@ class Scanner:
             device=choice.device,
             dtype=choice.dtype,
             tokenizer=tokenizer,
+            encoder=encoder,
             revision=revision,
             token=token,
             cache_dir=cache_dir,
@@ -344,6 +351,11 @@ class Scanner:
         checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
         meter = Meter(progress, cancelled)
         return [scored.logits for scored in self.pipeline.run(checked, meter, collection, together)]
+
+    @property
+    def meaning(self) -> Meaning | None:
+        """The encoder and what its cosines count; None without one."""
+        return self.reading.meaning
 
     @property
     def uses_collection(self) -> bool:

@@ -25,6 +25,8 @@ from hypothesis import settings
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
+from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.int8_linear import require_int8
 from spscanner_rag.mamba2.model import ScannerModel
@@ -202,6 +204,26 @@ def _save_bert(folder: Path, labels: int | None) -> Path:
         model = transformers.BertModel if labels is None else transformers.BertForSequenceClassification
         model(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def bert_folder(
+    save_bert: Callable[[Path, int | None], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A BERT-like model in the folder of its library."""
+    return save_bert(tmp_path_factory.mktemp("bert"), None)
+
+
+@pytest.fixture(scope="session")
+def encoder_file(bert_folder: Path) -> EncoderFile:
+    """The same, read."""
+    return find_encoder(bert_folder)[0]
+
+
+@pytest.fixture(scope="session")
+def encoder(encoder_file: EncoderFile) -> TokenEncoder:
+    """The same, ready to encode."""
+    return encoder_file.loaded("tiny", "cpu", torch.float32)
 
 
 @pytest.fixture(scope="module")

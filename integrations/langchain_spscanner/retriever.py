@@ -174,12 +174,14 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         return self.first_stage if self.retriever is None else self.retriever
 
     def persist(self, path: str | Path) -> None:
-        """Write the documents and their word counts to a folder, whole or not at all.
+        """Write the documents, their word counts and their vectors to a folder, whole or not at all.
+
+        A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
 
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
-        self._corpus().persist(path)
+        self._corpus().persist(path, self._search().meaning())
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
@@ -293,7 +295,9 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         cancelled: Cancelled = never,
     ) -> list[Document]:
         held, bounds = self._corpus(), ReadBounds(self.read_documents, self.read_tokens)
-        texts = held.read(query, self._first_stage, bounds, _predicate(chosen_by), found)
+        texts = held.read(
+            query, self._first_stage, bounds, _predicate(chosen_by), found, search.meaning, cancelled
+        )
         return search.within(held.counted()[1]).answer(query, texts, DocumentAnswer, cancelled)
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.bm25 import BM25
     from spscanner_rag.baselines.cascade import Cascade
     from spscanner_rag.baselines.cross_encoder import CrossEncoder
-    from spscanner_rag.baselines.dense import Dense
+    from spscanner_rag.baselines.dense import Dense, LateChunking
     from spscanner_rag.baselines.hybrid import Hybrid
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
     from spscanner_rag.baselines.multi_vector import LateInteraction
@@ -17,12 +17,13 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
 
 _MODULES = {
     "BM25": "bm25", "Baseline": "base", "Cascade": "cascade", "CrossEncoder": "cross_encoder", "Dense": "dense",
-    "Hybrid": "hybrid", "LateInteraction": "multi_vector", "MambaReranker": "mamba_reranker",
-    "Propositions": "propositions", "RemoteScanner": "remote_scanner",
+    "LateChunking": "dense", "Hybrid": "hybrid", "LateInteraction": "multi_vector",
+    "MambaReranker": "mamba_reranker", "Propositions": "propositions",
+    "RemoteScanner": "remote_scanner",
 }  # fmt: skip
 __all__ = [
-    "BM25", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateInteraction", "MambaReranker",
-    "Propositions", "RemoteScanner",
+    "BM25", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateChunking", "LateInteraction",
+    "MambaReranker", "Propositions", "RemoteScanner",
 ]  # fmt: skip
 
 

@@ -1,37 +1,30 @@
 """Dense retrieval inside a document: embedding models of any library, and the settings of the paper's."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds, optional
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
+from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
 from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, stop_if
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
 
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
-Embed = Callable[[list[str]], Any]
 Pooling = Literal["mean", "cls", "lasttoken", "max"]
-
-
-class Encoder(NamedTuple):
-    """Functions that embed queries and passages, one vector per text."""
-
-    queries: Embed
-    passages: Embed
-    name: str
-    model: Any = None  # if it is a sentence-transformers model
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,57 +235,15 @@ def encoder_of(
     device: str | None = None,
     pooling: Pooling | None = None,
     trust_remote_code: bool = False,
-) -> Encoder:
-    """Wrap an embedder; ``TypeError`` for another object, ``ImportError`` without sentence-transformers.
+) -> Embedder:
+    """Wrap an embedder, or the name or folder of a sentence-transformers model; see `embedder_of`.
 
-    It is the name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
-    LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width). ``device``,
-    ``pooling`` and ``trust_remote_code`` are for a name, ``batch_size`` for any sentence-transformers model.
+    ``device``, ``pooling`` and ``trust_remote_code`` are for a name, which needs sentence-transformers.
     """
     compute_in_forks()  # whoever made the embedder, it may compute with torch
     if isinstance(embedder, str | Path):
         embedder = _load(str(embedder), device, pooling, trust_remote_code)
-    kind = type(embedder).__name__
-    if callable(documents := getattr(embedder, "embed_documents", None)):
-        query = embedder.embed_query  # type: ignore[attr-defined]
-        return Encoder(partial(_one_by_one, query), documents, kind)
-    if callable(batch := getattr(embedder, "get_text_embedding_batch", None)):
-        query = embedder.get_query_embedding  # type: ignore[attr-defined]
-        return Encoder(partial(_one_by_one, query), batch, getattr(embedder, "model_name", kind))
-    if callable(encode := getattr(embedder, "encode", None)):
-        embed = partial(encode, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
-        return Encoder(embed, embed, _model_name(embedder) or kind, embedder)
-    if callable(embedder):
-        return Encoder(embedder, embedder, getattr(embedder, "__name__", kind))
-    raise TypeError(
-        f"embedder is {kind}; expected a model name, a sentence-transformers model, a LlamaIndex or LangChain "
-        "embedding model, or a function from a list of texts to vectors"
-    )
-
-
-def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) -> NDArray[np.float32]:
-    """Finite vectors of texts, in order: (texts, width). Raises ``ValueError`` for any other."""
-    # Sorted by length, so that batches need little padding.
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
-    if len(got) != len(texts):
-        raise ValueError(
-            f"the embedder returned {len(got)} vectors for {len(texts)} texts; expected one each"
-        )
-    vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
-    for i, vector in zip(order, got, strict=True):
-        expected = width or len(got[0].reshape(-1))
-        if vector.shape != (expected,) or not np.isfinite(vector).all():
-            fault = f"a vector of shape {vector.shape}" if vector.shape != (expected,) else "NaN or infinity"
-            raise ValueError(
-                f"the embedder returned {fault} for the text {texts[i]!r:.120}; expected {expected} finite numbers"
-            )
-        vectors[i] = vector
-    return np.stack(vectors) if vectors else np.empty((0, width or 0), np.float32)
-
-
-def _one_by_one(embed_query: Callable[[str], Any], texts: list[str]) -> list[Any]:
-    return [embed_query(text) for text in texts]
+    return embedder_of(embedder, batch_size=batch_size)
 
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
@@ -321,7 +272,62 @@ def packaged_minilm() -> str | None:
     return str(Path(spec.origin).parent / "model") if spec and spec.origin else None
 
 
-def _model_name(model: object) -> str | None:
-    card = getattr(model, "model_card_data", None)
-    name = getattr(card, "base_model", None) or getattr(model, "name_or_path", None)
-    return name if isinstance(name, str) else None
+class LateChunking(Baseline):
+    """Dense retrieval of units in their context: token states of windows, pooled for each unit.
+
+    Günther et al. 2024, with windows of 200 tokens that overlap by half; see `encoder.sentences.TokenEncoder`.
+    Users see the score (1 + cosine) / 2.
+
+    Parameters
+    ----------
+    embedder : str, Path or object, default "minilm"
+        The folder or Hub id of a BERT-like sentence-transformers model. Any other embedding object (see
+        `embedder_of`) gives vectors of whole texts only: a unit's own and its windows' are then added.
+    keep_texts : int, default 4
+        Number of texts whose vectors are kept for further questions.
+    unit
+        See `Baseline`.
+
+    Raises
+    ------
+    CheckpointError, TypeError
+        If there is no such model, it is of another kind, or the object embeds nothing.
+    """
+
+    keeps_texts = True
+
+    def __init__(
+        self,
+        embedder: str | Path | object = "minilm",
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        keep_texts: int = 4,
+    ) -> None:
+        super().__init__(unit)
+        self.encoder = _encoder_of((packaged_minilm() or MINILM) if embedder == "minilm" else embedder)
+        self.name = f"latechunking:{embedder if isinstance(embedder, str) else type(embedder).__name__}"
+        self._vectors: TextCache[SentenceVectors] = TextCache(keep_texts)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """Cosines of the question and each unit in its context: (units,)."""
+
+        def read() -> SentenceVectors:
+            return self.encoder.read(
+                self.encoder.laid([unit.model_text for unit in units]), lambda tokens: None
+            )
+
+        cosines = self._vectors.get(text, units, read).cosines(self.encoder.question(query))
+        return np.clip(cosines, -1, 1)
+
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The logit of (1 + cosine) / 2."""
+        return log_odds((1 + raw) / 2)
+
+
+def _encoder_of(embedder: object) -> SentenceEncoder:
+    if not isinstance(embedder, str | Path):
+        return TextEncoder(embedder)
+    from spscanner_rag.checkpoint.encoder_file import find_encoder
+
+    file, digest = find_encoder(embedder)
+    return file.loaded(digest, "cpu", choose("cpu").dtype)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
 PUBLISHED_VOCAB_SIZE: Final = 50277
@@ -173,6 +174,8 @@ class ScannerSettings:
     text_weight : float, default 0
         In a collection, every logit of a text is lowered by this much, at most 100, of what the text as a whole
         scores less than the best text; see `text_scores`. It needs the surroundings.
+    meaning : MeaningWeights, optional
+        What the cosines of an encoder count; needed exactly where a checkpoint has an encoder.
 
     Raises
     ------
@@ -190,6 +193,7 @@ class ScannerSettings:
     least_units: int = 0
     soft: bool = False
     text_weight: float = 0.0
+    meaning: MeaningWeights | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -261,8 +265,12 @@ class ScannerSettings:
         if not isinstance(lexical, Mapping):
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
+        meaning = value.get("meaning")
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
-        for where, given, known in (("", value, ("format", *plain, "lexical")), ("lexical.", lexical, parts)):
+        for where, given, known in (
+            ("", value, ("format", *plain, "lexical", "meaning")),
+            ("lexical.", lexical, parts),
+        ):
             unknown = [key for key in given if key not in known]
             if unknown:
                 raise ValueError(
@@ -270,7 +278,11 @@ class ScannerSettings:
                 )
         if "segmenter" not in value:
             raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
-        return cls(**{key: value[key] for key in plain if key in value}, **lexical)
+        return cls(
+            **{key: value[key] for key in plain if key in value},
+            **lexical,
+            meaning=None if meaning is None else MeaningWeights.from_dict(meaning),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write; `from_dict` reads it back."""
@@ -280,5 +292,6 @@ class ScannerSettings:
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
             "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
+            **({"meaning": self.meaning.to_dict()} if self.meaning is not None else {}),
             "training": self.training,
         }

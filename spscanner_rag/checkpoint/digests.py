@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    ENCODER,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
@@ -35,7 +36,7 @@ DIGESTS: Final = "sha256"
 _PIECE_BYTES: Final = 2**28
 _BLOCK_BYTES: Final = 2**24
 _MOST_THREADS: Final = 8
-_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS)
+_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 _CONTENT: Final = "config"
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 

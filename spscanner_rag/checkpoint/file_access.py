@@ -19,6 +19,7 @@ SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
+ENCODER: Final = "encoder.safetensors"
 
 Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see `Digests.checking`."""

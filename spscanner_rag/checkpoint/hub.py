@@ -7,6 +7,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    ENCODER,
     PICKLED,
     SAFETENSORS,
     SAFETENSORS_INDEX,
@@ -129,6 +130,7 @@ _HUB_FILES: Final = (
     CONFIG,
     TOKENIZER,
     WORD_VECTORS,
+    ENCODER,
     SAFETENSORS,
     SAFETENSORS_INDEX,
     "model-*-of-*.safetensors",

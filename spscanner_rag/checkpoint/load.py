@@ -18,8 +18,10 @@ from spscanner_rag.checkpoint.config import (
     read_config,
 )
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests, fingerprint
+from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    ENCODER,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
@@ -32,6 +34,9 @@ from spscanner_rag.checkpoint.hub import HubOptions, locate
 from spscanner_rag.checkpoint.tensor_files import TensorHeader, read_headers, read_tensors, verify_headers
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.whole_file import current_files
+from spscanner_rag.encoder.embedders import TextEncoder
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.sentences import SentenceEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -63,6 +68,12 @@ class Checkpoint:
         Those of its soft lexical channel; None exactly when it has none.
     verified : tuple of str, default ()
         The files whose SHA-256 is in ``config.json`` and was checked.
+    meaning : Meaning, optional
+        Its encoder, or the caller's, and what the cosines count.
+    encoder : object, default "default"
+        As the caller named it.
+    encoder_file : EncoderFile, optional
+        Its own encoder as it is stored, to be saved again.
     """
 
     model: ScannerModel
@@ -74,6 +85,9 @@ class Checkpoint:
     has_head: bool = True
     word_vectors: WordVectors | None = None
     verified: tuple[str, ...] = ()
+    meaning: Meaning | None = None
+    encoder: object = "default"
+    encoder_file: EncoderFile | None = None
 
     @property
     def files(self) -> Path:
@@ -91,6 +105,7 @@ def load_checkpoint(
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
     tokenizer: Tokenizer | str | Path | None = None,
+    encoder: str | Path | object | None = "default",
     require_head: bool = True,
     progress: bool = False,
     **hub: Unpack[HubOptions],
@@ -105,6 +120,10 @@ def load_checkpoint(
         See `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
         Replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id.
+    encoder : str, Path or object, optional
+        What gives the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the
+        file, folder or Hub id of a BERT-like sentence-transformers model; or an embedding object of LangChain,
+        LlamaIndex or sentence-transformers.
     progress : bool, default False
         Show progress bars of a download.
     revision, token, cache_dir, local_files_only
@@ -125,11 +144,48 @@ def load_checkpoint(
         found = find_tokenizer(tokenizer, files, published, check=check, progress=progress, **hub)
         refuse_small_vocabulary(config, found, files / CONFIG)
         word_vectors = read_word_vectors(files / WORD_VECTORS, check) if settings.soft else None
+        own = None
+        if settings.meaning is not None and encoder is not None:
+            own = read_encoder(files / ENCODER, check)
         model, has_head = _load_weights(files, config, settings, device, dtype, require_head)
     source = "default" if name is None else str(name)
-    read = {SAFETENSORS: True, TOKENIZER: tokenizer is None, WORD_VECTORS: settings.soft}
+    read = {
+        SAFETENSORS: True,
+        TOKENIZER: tokenizer is None,
+        WORD_VECTORS: settings.soft,
+        ENCODER: own is not None,
+    }
     verified = (CONFIG,) * bool(digests.content) + tuple(name for name in digests.files if read[name])
-    return Checkpoint(model, settings, found, source, folder, published, has_head, word_vectors, verified)
+    meaning = _meaning_of(settings, encoder, own, folder, torch.device(device), dtype, hub)
+    stored = None if own is None else own[0]
+    rest = has_head, word_vectors, verified, meaning, encoder, stored
+    return Checkpoint(model, settings, found, source, folder, published, *rest)
+
+
+def _meaning_of(
+    settings: ScannerSettings,
+    encoder: object,
+    own: tuple[EncoderFile, str] | None,
+    folder: Path,
+    device: torch.device,
+    dtype: torch.dtype,
+    hub: HubOptions,
+) -> Meaning | None:
+    """The encoder that was asked for, the checkpoint's ``own`` by default, and what its cosines count."""
+    if encoder is None or (settings.meaning is None and encoder == "default"):
+        return None
+    if settings.meaning is None:
+        raise CheckpointError(
+            f"{folder}: got encoder {encoder!r:.80} for a checkpoint that was made without one, so that nothing "
+            "says what its vectors count; pass encoder=None, or use the bundled checkpoint"
+        )
+    computing = dtype if dtype == torch.bfloat16 else torch.float32
+    if not isinstance(encoder, str | Path):
+        return Meaning(TextEncoder(encoder), settings.meaning, own=False)
+    found = own if encoder == "default" else find_encoder(encoder, **hub)
+    assert found is not None, "a checkpoint with weights of meaning has an encoder"
+    read: SentenceEncoder = found[0].loaded(found[1], device, computing)
+    return Meaning(read, settings.meaning, own=encoder == "default")
 
 
 def load_model(

@@ -24,8 +24,10 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests, with_own_digest
+from spscanner_rag.checkpoint.encoder_file import EncoderFile, write_encoder
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    ENCODER,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
@@ -44,7 +46,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 if sys.platform != "win32":
     import fcntl
 
-_CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS)
+_CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 
 
 def save_checkpoint(
@@ -55,8 +57,9 @@ def save_checkpoint(
     dtype: torch.dtype | None = None,
     *,
     word_vectors: WordVectors | None = None,
+    encoder: EncoderFile | None = None,
 ) -> None:
-    """Write ``config.json``, ``model.safetensors``, ``tokenizer.json`` and ``word_vectors.safetensors``.
+    """Write ``config.json``, the weights, ``tokenizer.json``, word vectors and encoder.
 
     A new folder appears complete or not at all. In an existing one each of these files is replaced by a complete
     one, and every other file is left alone; whenever the program is killed, either the old checkpoint or the new
@@ -72,6 +75,8 @@ def save_checkpoint(
         Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, always float32. Default: the model's.
     word_vectors : WordVectors, optional
         Those of the soft lexical channel; needed exactly when the settings switch it on.
+    encoder : EncoderFile, optional
+        Written in int8; needed exactly when the settings have weights of meaning.
 
     Raises
     ------
@@ -85,6 +90,11 @@ def save_checkpoint(
         got = "no word vectors" if word_vectors is None else "word vectors"
         raise CheckpointError(
             f"{got} for settings with lexical.soft {settings.soft}; pass word_vectors exactly when it is true"
+        )
+    if (encoder is None) == (settings.meaning is not None):
+        got = "no encoder" if encoder is None else "an encoder"
+        raise CheckpointError(
+            f"{got} for settings with meaning {settings.meaning}; pass encoder exactly with it"
         )
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
@@ -100,6 +110,8 @@ def save_checkpoint(
             (staging / TOKENIZER).write_text(without_limits(tokenizer).to_str(), encoding="utf-8")
         if word_vectors is not None:
             write_word_vectors(staging / WORD_VECTORS, word_vectors)
+        if encoder is not None:
+            write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).to_config()}
         config = json.dumps(with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)

@@ -66,6 +66,11 @@ def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
     content = read_bytes(path, _LARGEST_FILE)
     if check is not None:
         check(path, content)
+    return tokenizer_of(content, path)
+
+
+def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
+    """Parse the content of a ``tokenizer.json``, which came from a file of this path."""
     try:
         tokenizer = without_limits(Tokenizer.from_buffer(content))
         _refuse_growth(tokenizer)

@@ -14,6 +14,8 @@ KINDS = {
     "scanner": "scanner or scanner:MODEL, the Single-Pass Scanner (default: the bundled checkpoint)",
     "bm25": "bm25",
     "dense": "dense or dense:MODEL, an embedding model (default: all-MiniLM-L6-v2)",
+    "latechunking": "latechunking or latechunking:MODEL, token states of a BERT-like embedding model, pooled for "
+    "each sentence in its context (default: all-MiniLM-L6-v2)",
     "crossencoder": "crossencoder:MODEL, a sentence-transformers cross-encoder",
     "lateinteraction": "lateinteraction or lateinteraction:MODEL, token vectors of a ColBERT or another embedding "
     "model (default: all-MiniLM-L6-v2)",
@@ -106,6 +108,8 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return baselines.Dense(
                 model or "minilm", unit, device=own_device, trust_remote_code=trusted, keep_texts=keep
             )
+        case "latechunking":
+            return baselines.LateChunking(model or "minilm", unit, keep_texts=keep)
         case "crossencoder":
             dtype = "float32" if dtype == "auto" else dtype
             return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)

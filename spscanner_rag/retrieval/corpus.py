@@ -1,13 +1,21 @@
 """The corpus of a retriever: its texts and the counts of their words, as they are at one moment."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import cut
+from spscanner_rag.scorers import Cancelled, never, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter
+
+if TYPE_CHECKING:  # these import torch, which a corpus without an encoder does not need
+    from spscanner_rag.encoder.meaning import Meaning
+    from spscanner_rag.encoder.sentences import SentenceVectors
 
 ASCII_CHARACTERS_PER_TOKEN = 4
 """Of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts."""
@@ -23,8 +31,14 @@ class Corpus:
     also for a scorer that cuts texts in another way.
     """
 
-    def __init__(self, texts: Sequence[JoinedText] = (), counts: CollectionIndex | None = None) -> None:
+    def __init__(
+        self,
+        texts: Sequence[JoinedText] = (),
+        counts: CollectionIndex | None = None,
+        vectors: "CorpusVectors | None" = None,
+    ) -> None:
         self.texts = texts
+        self.vectors = CorpusVectors() if vectors is None else vectors
         self.keys = _keys(texts)
         self.counts = CollectionIndex() if counts is None else counts
         self.tokens = [estimated_tokens(joined.text) for joined in texts]
@@ -38,6 +52,7 @@ class Corpus:
         """Return the corpus of these texts. Only those that are new are counted."""
         corpus = Corpus(texts, self.counts.copy())
         wanted = set(corpus.keys)
+        corpus.vectors = self.vectors.of(wanted)
         corpus.counts.remove(*(key for key in self.counts.keys if key not in wanted))
         if len(texts) > 1:
             for key, joined in zip(corpus.keys, texts, strict=True):
@@ -51,10 +66,102 @@ class Corpus:
         return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
 
     def __reduce__(self) -> tuple[type["Corpus"], tuple[object, ...]]:
-        return Corpus, ((), self.counts)
+        return Corpus, ((), self.counts, self.vectors)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+    def encoded(self, meaning: "Meaning", numbers: Iterable[int], cancelled: Cancelled = never) -> None:
+        """Make the vectors of some texts that have none, and let ``meaning`` keep them for a scan."""
+        from spscanner_rag.encoder.sentences import digest_of
+
+        for number in numbers:
+            sentences = self._sentences(number)
+            meaning.keep(digest_of(sentences), self._vectors(number, meaning, cancelled))
+
+    def knows(self, number: int, meaning: "Meaning") -> bool:
+        """True if the vectors of a text are here, made by this encoder."""
+        return self.vectors.encoder == meaning.encoder.digest and self.keys[number] in self.vectors.by_key
+
+    def meant(
+        self, query: str, meaning: "Meaning", numbers: Iterable[int], cancelled: Cancelled = never
+    ) -> dict[int, float]:
+        """For some texts, what the cosines of a query add to the logit of their best sentence."""
+        found = {}
+        for number in numbers:
+            cosines = meaning.cosines(query, self._vectors(number, meaning, cancelled))
+            found[number] = float(
+                meaning.weights.logits(np.zeros_like(cosines), cosines).max(initial=-np.inf)
+            )
+        return found
+
+    def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":
+        return self.vectors.made(self.keys[number], lambda: self._sentences(number), meaning, cancelled)
+
+    def _sentences(self, number: int) -> list[str]:
+        return [unit.model_text for unit in cut(SentenceSegmenter(), self.texts[number])]
+
+
+class CorpusVectors:
+    """The vectors of the sentences of texts, by the texts' keys, as one encoder made them. Only added to."""
+
+    def __init__(self, encoder: str = "", by_key: "Mapping[str, SentenceVectors] | None" = None) -> None:
+        self.encoder = encoder  # its digest
+        self.by_key = dict(by_key or {})
+
+    def of(self, keys: Collection[str]) -> "CorpusVectors":
+        """Those of some texts."""
+        known = self.by_key.copy()  # another thread may add to it
+        return CorpusVectors(self.encoder, {key: vectors for key, vectors in known.items() if key in keys})
+
+    def made(
+        self, key: str, sentences: Callable[[], list[str]], meaning: "Meaning", cancelled: Cancelled
+    ) -> "SentenceVectors":
+        """The vectors of a text, which are made if another encoder made those that are here."""
+        if self.encoder != meaning.encoder.digest:
+            self.encoder, self.by_key = meaning.encoder.digest, {}
+        if key not in self.by_key:
+            stop_if(cancelled, f"after {len(self.by_key)} texts were encoded")
+            self.by_key[key] = meaning.vectors(sentences(), after_step=lambda tokens: stop_if(cancelled))
+        return self.by_key[key]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays that `from_arrays` reads back; none without vectors."""
+        if not self.by_key:
+            return {}
+        made = list(self.by_key.values())
+        width = max(vectors.rows.shape[1] for vectors in made)
+        filled = [vectors for vectors in made if len(vectors.rows)]
+        return {
+            "vector_rows": np.concatenate([vectors.rows for vectors in filled])
+            if filled
+            else np.zeros((0, width), np.int8),
+            "vector_scales": np.concatenate([np.zeros(0, np.float16), *(vectors.scales for vectors in made)]),
+            "vector_counts": np.array([len(vectors.scales) for vectors in made], np.int64),
+            "vector_keys": np.array([f"{self.encoder} {key}" for key in self.by_key]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "CorpusVectors":
+        """Read what `to_arrays` returned, after a file; ``ValueError`` for arrays that do not fit together."""
+        if "vector_keys" not in arrays:
+            return cls()
+        from spscanner_rag.encoder.sentences import SentenceVectors
+
+        rows, scales = arrays["vector_rows"], arrays["vector_scales"]
+        counts, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
+        kinds = zip((rows, scales, counts), (np.int8, np.float16, np.int64), strict=True)
+        if any(array.dtype != kind for array, kind in kinds) or rows.ndim != 2 or len(counts) != len(keys) or (counts < 0).any():
+            raise ValueError("the vectors of its sentences have another form")
+        stops = np.cumsum(counts)
+        if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):
+            raise ValueError("the vectors of its sentences are more or fewer than their numbers say")
+        names = [str(name).rpartition(" ") for name in keys]
+        parts = zip(names, (stops - counts).tolist(), stops.tolist(), strict=True)
+        held = {
+            key: SentenceVectors(rows[start:stop], scales[start:stop]) for (_, _, key), start, stop in parts
+        }
+        return cls(names[0][0] if names else "", held)
 
 
 def _keys(texts: Sequence[JoinedText]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus
+from spscanner_rag.retrieval.corpus import Corpus, CorpusVectors
 
 FORMAT = 1
 _KIND = "spscanner-rag corpus"
@@ -40,7 +40,8 @@ def write_corpus(
     folder.mkdir(parents=True, exist_ok=True)
     prefix = uuid4().hex[:12]
     files = {}
-    contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **corpus.counts.to_arrays()}
+    arrays = corpus.counts.to_arrays() | corpus.vectors.to_arrays()
+    contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **arrays}
     for name, content in contents.items():
         place = folder / f"{prefix}.{name if name == _DOCUMENTS else name + _ARRAY}"
         with whole_file(place) as unfinished, unfinished.open("wb") as file:
@@ -82,7 +83,9 @@ def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]],
         except ValueError as error:
             raise _damaged(place, f"cannot be read ({error})") from None
     try:
-        return documents, Corpus(counts=CollectionIndex.from_arrays(arrays))
+        vectors = CorpusVectors.from_arrays(arrays)
+        counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
+        return documents, Corpus(counts=CollectionIndex.from_arrays(counts), vectors=vectors)
     except ValueError as error:
         raise _damaged(folder, f"has an index that cannot be used ({error})") from None
 

@@ -5,11 +5,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.scorers import Cancelled, never
+
+if TYPE_CHECKING:
+    from spscanner_rag.encoder.meaning import Meaning
 
 Item = TypeVar("Item")
 
@@ -144,9 +151,15 @@ class HeldCorpus(Generic[Item]):
         host, items = host.restored(records)
         return cls(host, items, counts)
 
-    def persist(self, path: str | Path) -> None:
-        """Write the documents and counts to a folder, whole or not at all; see `write_corpus`."""
-        write_corpus(path, self.host.framework, self.host.records(self.items), self.counted()[1])
+    def persist(self, path: str | Path, meaning: "Meaning | None" = None) -> None:
+        """Write the documents and counts to a folder, whole or not at all; see `write_corpus`.
+
+        With a scorer's ``meaning``, all vectors too, which are made first.
+        """
+        texts, corpus = self.counted()
+        if meaning is not None:
+            corpus.encoded(meaning, range(len(texts)))
+        write_corpus(path, self.host.framework, self.host.records(self.items), corpus)
 
     @property
     def ids(self) -> list[str]:
@@ -189,6 +202,8 @@ class HeldCorpus(Generic[Item]):
         bounds: ReadBounds,
         admits: Callable[[Item], bool] | None = None,
         found: object = None,
+        meaning: "Callable[[], Meaning | None]" = lambda: None,
+        cancelled: Cancelled = never,
     ) -> list[ReadText[Item]]:
         """Choose the texts to read for a query.
 
@@ -200,6 +215,10 @@ class HeldCorpus(Generic[Item]):
         admits : callable, optional
             Sentences of items for which it returns False are read but not selected, and texts without any other
             item are left out.
+        meaning : callable, optional
+            Gives the scorer's `Meaning`, if it has one; called only where texts must be chosen, or have vectors.
+        cancelled : callable, optional
+            Called before and while texts are encoded; True ends it with `ScanCancelled`.
 
         Raises
         ------
@@ -213,8 +232,11 @@ class HeldCorpus(Generic[Item]):
             return [ranked[number] for number in kept]
         admitted = _admitted(texts, admits)
         if first_stage == "none":
-            return list(admitted.values())
-        chosen = choose_texts(corpus, query, bounds, list(admitted))
+            chosen: list[tuple[int, float | None]] = [(number, None) for number in admitted]
+        else:
+            chosen = choose_texts(corpus, query, bounds, list(admitted), meaning, cancelled)
+        if corpus.vectors.by_key and (known := meaning()) is not None:
+            corpus.encoded(known, [number for number, _ in chosen if corpus.knows(number, known)], cancelled)
         return [replace(admitted[number], score=score) for number, score in chosen]
 
     def _found(self, found: Sequence[Item]) -> list[ReadText[Item]]:
@@ -247,12 +269,18 @@ class HeldCorpus(Generic[Item]):
 
 
 def choose_texts(
-    corpus: Corpus, query: str, bounds: ReadBounds, among: Sequence[int] | None = None
+    corpus: Corpus,
+    query: str,
+    bounds: ReadBounds,
+    among: Sequence[int] | None = None,
+    meaning: "Callable[[], Meaning | None]" = lambda: None,
+    cancelled: Cancelled = never,
 ) -> list[tuple[int, float | None]]:
     """Indices of the texts to read for a query, of all or ``among`` some, in the order of the corpus, with scores.
 
     If the bounds admit all texts, all are read, without scores. Else BM25 of each sentence and of its surroundings
-    ranks them (`CollectionIndex.best_texts`). Texts without a word of the query come last, without a score.
+    ranks them (`CollectionIndex.best_texts`). Texts without a word of the query come last, without a score. Where
+    the scorer has an encoder, the score is the sum of that and of the best sentence's meaning, both standardized.
     """
     candidates = range(len(corpus.texts)) if among is None else among
     filled = [number for number in candidates if corpus.tokens[number]]
@@ -260,9 +288,20 @@ def choose_texts(
         return [(number, None) for number in filled]
     admitted = set(filled)
     scores = {number: score for number, score in corpus.ranked(query) if number in admitted}
+    if (known := meaning()) is not None:
+        lowest = min(scores.values(), default=0.0) - 1.0
+        lexical = _standardized([scores.get(number, lowest) for number in filled])
+        meant = _standardized(list(corpus.meant(query, known, filled, cancelled).values()))
+        both = sorted(zip((lexical + meant).tolist(), filled, strict=True), key=lambda pair: -pair[0])
+        scores = {number: score for score, number in both}
     ranking = [*scores, *(number for number in filled if number not in scores)]
     kept = sorted(ranking[place] for place in bounds.kept(corpus.tokens[number] for number in ranking))
     return [(number, scores.get(number)) for number in kept]
+
+
+def _standardized(values: Sequence[float]) -> NDArray[np.float64]:
+    scores = np.asarray(values, np.float64)
+    return np.asarray((scores - scores.mean()) / max(float(scores.std()), 1e-9))
 
 
 def restrict(joined: JoinedText, admits: Callable[[int], bool]) -> JoinedText | None:

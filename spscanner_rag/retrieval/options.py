@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.answers import (
@@ -23,6 +23,9 @@ from spscanner_rag.retrieval.search import Hit, Selection, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.token_counts import budget_counter, resolve_counter
+
+if TYPE_CHECKING:
+    from spscanner_rag.encoder.meaning import Meaning
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ class SentenceSearch:
         return cls(
             choice, selection, batch_size, return_nodes, options["keep_retrieval_score"], keep_compression
         )
+
+    def meaning(self) -> "Meaning | None":
+        """The scorer's `Meaning`, if it has one; loads the scorer."""
+        return getattr(self.choice.resolve(), "meaning", None)
 
     def within(self, corpus: Corpus) -> Self:
         """The same search with scores relative to all texts of a corpus, whichever are read."""

@@ -164,6 +164,7 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
         "window_tokens": scanner.window_tokens,
         "segment_tokens": scanner.segment_tokens,
         "segmenter": names.get(type(segmenter), segmenter),
+        "encoder": checkpoint.encoder,
     }
     return {
         "model": None if bundled else checkpoint.source,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint.config import CheckpointDefault
+from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
@@ -96,6 +97,10 @@ class Meter:
             self.progress(self.done, self.total)
         self.check()
 
+    def expect(self, tokens: int) -> None:
+        """Count tokens that will be read."""
+        self.total += tokens
+
     def check(self) -> None:
         """Raise ``ScanCancelled`` if the caller wants to stop."""
         if self.cancelled is not None:
@@ -175,6 +180,7 @@ class Pipeline:
         before: ScanRequest | None = None
         collection: CollectionIndex | None = None
         known: dict[tuple[str, str], LexicalStatistics] = {}  # of ``collection``, by question and language
+        vectors: SentenceVectors | None = None
         for request in requests:
             meter.check()
             if request.collection is not collection:
@@ -183,13 +189,15 @@ class Pipeline:
                 text = self.reading.prepare(request.text, request.units, meter.check)
                 if self.reading.lexical:
                     text.index_now(meter.check)
+                if self.reading.meaning is not None:
+                    vectors = self.reading.meaning.vectors(text.sentences, meter.expect, meter.after_step)
             statistics = None
             if self.reading.lexical and collection is not None:
                 key = request.query, text.words.language
                 if key not in known:
                     known[key] = self.reading.statistics(request.query, collection, text.words.language)
                 statistics = known[key]
-            asked = self.reading.pair(request.query, text, statistics)
+            asked = self.reading.pair(request.query, text, statistics, vectors)
             meter.check()
             before = request
             yield request, asked
@@ -226,11 +234,11 @@ class Pipeline:
             for (_, asked), own in zip(run, windows, strict=True)
             for first, last in own
         ]
-        meter.total += sum(len(sequence.input_ids) for sequence in sequences)
+        meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
         read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
         for (_, asked), own in zip(run, windows, strict=True):
             logits = [next(read) for _ in own]
-            yield average_logits(own, logits, len(asked.text.units)) + np.float32(asked.offset)
+            yield asked.logits(average_logits(own, logits, len(asked.text.units)))
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:

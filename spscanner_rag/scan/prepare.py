@@ -1,7 +1,7 @@
 """Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,6 +12,8 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import Checkpoint, locate
 from spscanner_rag.checkpoint.file_access import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
+from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.languages import ENGLISH
 from spscanner_rag.lexical.match import (
@@ -55,8 +57,13 @@ class PreparedText(TokenizedText):
         """Index the words now; ``between_pieces`` is called between pieces of the text, and may raise."""
         self.__dict__["words"] = self._indexed(between_pieces)  # where the cached property looks first
 
+    @property
+    def sentences(self) -> list[str]:
+        """What an encoder reads: the units' text."""
+        return [unit.model_text for unit in self.units]
+
     def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
-        return index_words([unit.model_text for unit in self.units], between_pieces=between_pieces)
+        return index_words(self.sentences, between_pieces=between_pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,16 @@ class QueryOnText:
     match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
     offset: float = 0.0  # added to every logit: what the whole text loses to the best of its collection
+    cosines: NDArray[np.float32] | None = (
+        None  # (units,) of the question with each, where there is an encoder
+    )
+    weights: MeaningWeights | None = None  # of the cosines
+
+    def logits(self, scanner: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The units' logits, from those that the model read, each (units,)."""
+        if self.cosines is not None and self.weights is not None:
+            scanner = self.weights.logits(scanner, self.cosines)
+        return scanner + np.float32(self.offset)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
@@ -118,6 +135,7 @@ class Reading:
     lexical_prior: bool = False  # whether it has a weight for each unit's lexical score
     match_options: MatchOptions = PLAIN_MATCH
     text_weight: float = 0.0  # of the score of a text as a whole, where texts of a collection are compared
+    meaning: Meaning | None = None  # whose cosines count beside the model's logits
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
@@ -137,6 +155,7 @@ class Reading:
                 texts=settings.text_weight > 0,
             ),
             text_weight=settings.text_weight,
+            meaning=checkpoint.meaning,
         )
 
     def prepare(
@@ -168,26 +187,36 @@ class Reading:
         return collection.statistics(query, self.match_options, language)
 
     def pair(
-        self, query: str, text: PreparedText, statistics: LexicalStatistics | None = None
+        self,
+        query: str,
+        text: PreparedText,
+        statistics: LexicalStatistics | None = None,
+        vectors: SentenceVectors | None = None,
     ) -> QueryOnText:
-        """Tokenize a question and match it with a text, by default a collection of its own."""
+        """Tokenize a question and match it with a text, by default a collection of its own.
+
+        ``vectors`` are those of the text's units; without them, where there is an encoder, it reads the text.
+        """
         question_ids, starts, ends = encode_question(self.tokenizer, query)
-        every = repeats_every(self.reanchor_tokens, len(question_ids))
+        asked = QueryOnText(text, question_ids, repeats_every(self.reanchor_tokens, len(question_ids)))
+        if self.meaning is not None:
+            vectors = self.meaning.vectors(text.sentences) if vectors is None else vectors
+            asked = replace(asked, cosines=self.meaning.cosines(query, vectors), weights=self.meaning.weights)
         if not self.lexical:
-            return QueryOnText(text, question_ids, every)
+            return asked
         match = match_query(
             text.words, query, text.token_starts, text.token_ends, self.match_options, statistics
         )
         idf = match.query_idf
-        return QueryOnText(
-            text,
-            question_ids,
-            every,
-            match.token_classes if self.lexical_match else None,
-            match.scores if self.lexical_prior else None,
-            match.token_features,
-            None if idf is None else query_features(query, starts, ends, idf, match.language),
-            self.text_weight * match.text_score,
+        return replace(
+            asked,
+            match_classes=match.token_classes if self.lexical_match else None,
+            prior=match.scores if self.lexical_prior else None,
+            match_features=match.token_features,
+            question_features=None
+            if idf is None
+            else query_features(query, starts, ends, idf, match.language),
+            offset=self.text_weight * match.text_score,
         )
 
 

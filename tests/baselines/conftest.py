@@ -24,12 +24,6 @@ SaveBert = Callable[[Path, int | None], Path]
 
 
 @pytest.fixture(scope="session")
-def bert_folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small random BERT without a head."""
-    return save_bert(tmp_path_factory.mktemp("models") / "bert", None)
-
-
-@pytest.fixture(scope="session")
 def cross_encoder_folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random BERT with one label."""
     return save_bert(tmp_path_factory.mktemp("models") / "cross-encoder", 1)

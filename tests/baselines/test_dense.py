@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import Dense
-from spscanner_rag.baselines.dense import PRESETS, embed_checked, encoder_of
+from spscanner_rag.baselines.dense import PRESETS, LateChunking, encoder_of
+from spscanner_rag.encoder.embedders import embed_checked
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -240,3 +241,15 @@ def test_a_folder_with_python_of_its_own_needs_permission(
     with pytest.raises(Exception, match="Own"):  # the class is no module, but its file was run
         scorer_of(f"dense:{own_code}", Options(device="cpu", trust_remote_code=True))
     assert (tmp_path / "trace").exists()
+
+
+def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
+    text = "The keeper wrote the date. He signed the treaty. It rained."
+    named, given = LateChunking(str(bert_folder)), LateChunking(lambda texts: [[1.0, len(x)] for x in texts])
+    for scorer in (named, given):
+        units = scorer.segment(text)
+        scores = scorer.score_units("who signed the treaty?", text, units)
+        assert len(scores) == 3
+        assert np.isfinite(scores).all()
+    alone = named.score_units("who signed the treaty?", text, units[1:2])
+    assert alone[0] != named.score_units("who signed the treaty?", text, units)[1]

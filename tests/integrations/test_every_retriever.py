@@ -32,6 +32,7 @@ NAMES = {
     "scanner": "scanner:{scanner}",
     "bm25": "bm25",
     "dense": "dense:{bert}",
+    "latechunking": "latechunking:{bert}",
     "crossencoder": "crossencoder:{classifier}",
     "lateinteraction": "lateinteraction:{bert}",
     "mamba": "mamba:{mamba}",
@@ -233,5 +234,5 @@ def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
 
 @EVERY
 def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
-    keeps = ("bm25", "dense", "propositions", "blocksearch", "hybrid", "cascade")
+    keeps = ("bm25", "dense", "latechunking", "propositions", "blocksearch", "hybrid", "cascade")
     assert getattr(scorer, "keeps_texts", False) == (kind in (*keeps, "listwise", "pairwise", "setwise"))

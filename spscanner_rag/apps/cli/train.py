@@ -115,6 +115,47 @@ def word_vectors(
     say(f"{out}: {len(table):,} words, {table.dimensions} dimensions, {out.stat().st_size / 1e6:.1f} MB")
 
 
+def encoder(
+    out: Path = option(..., "Folder for the checkpoint, and for the state of an interrupted training."),
+    model: str = option(
+        "minilm",
+        "Encoder to start from: minilm, or a BERT-like sentence-transformers model's folder or Hub id.",
+    ),
+    data: list[Path] = option(
+        ..., "Files with questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."
+    ),
+    base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
+    steps: int = option(600, "Training steps; 0 takes the encoder as it is."),
+    documents: int = option(100, "Documents of each source to train on, at most."),
+    questions: int = option(8, "Held-out questions of each source to weigh on, at most."),
+    seed: int = option(0, "What is drawn."),
+    threads: int | None = THREADS,
+    progress: bool = option(True, "Say what is done."),
+) -> None:
+    """Put an encoder into a checkpoint, after training it on questions, and weigh its cosines.
+
+    A tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`) is not trained on: on these
+    the weights of the cosines beside the scanner's own logits are fitted. The same command resumes.
+    """
+    from spscanner_rag.apps.pages.terminal import line_of, open_console
+    from spscanner_rag.baselines.dense import MINILM, packaged_minilm
+    from spscanner_rag.lab.evidence.questions import read_documents
+    from spscanner_rag.lab.training.encoder import put_into_checkpoint
+    from spscanner_rag.scan.devices import use_threads
+
+    use_threads(threads)
+    console = open_console(sys.stderr)
+
+    def say(message: str) -> None:
+        if progress:
+            console.print(line_of(console, message), soft_wrap=True)
+
+    packaged = (packaged_minilm() or MINILM) if model in ("minilm", MINILM) else model
+    put_into_checkpoint(
+        packaged, base, list(read_documents(data)), out, steps, documents, questions, seed, say
+    )
+
+
 class TrainingView:
     """Shows the steps of a run if ``enabled``, and validations; a terminal has a bar within ``view.bar``."""
 

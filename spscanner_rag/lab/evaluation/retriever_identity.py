@@ -45,7 +45,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         files = _digests([scorer.checkpoint.files], _CHECKPOINT_FILES)
         return identity | {"files": files, "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()}
     match kind:
-        case "dense" | "lateinteraction":
+        case "dense" | "latechunking" | "lateinteraction":
             files = _digests(_dense_folders(model or "minilm"), _MODEL_FILES)
         case "mamba":
             files = _digests(_folder(model), _CHECKPOINT_FILES)

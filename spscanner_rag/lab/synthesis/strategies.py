@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spscanner_rag.baselines.dense import Encoder, embed_checked
+from spscanner_rag.encoder.embedders import Embedder, embed_checked
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, Values, listed
 from spscanner_rag.lab.synthesis.reply_form import Field, Link, MalformedReplyError
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
@@ -225,7 +225,7 @@ class ChunkMaker:
 class PairMaker:
     """Makes a question of a random chunk and the most similar other one."""
 
-    def __init__(self, check: QuestionCheck, encoder: Encoder) -> None:
+    def __init__(self, check: QuestionCheck, encoder: Embedder) -> None:
         self._check, self._encoder = check, encoder
         self._embedding = threading.Lock()  # models of sentence-transformers are not thread-safe
 

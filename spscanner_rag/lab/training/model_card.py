@@ -30,6 +30,7 @@ def write_model_card(
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
         ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
         *([("Word vectors", str(word_vectors))] if word_vectors is not None else []),
+        *([("Encoder", _encoder(training["encoder"]))] if "encoder" in training else []),
         ("Started from", training["started_from"]),
         ("Steps", f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")),
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
@@ -45,6 +46,12 @@ def write_model_card(
         *_measured(training),
     ]
     write_whole(folder / MODEL_CARD, "\n\n".join(parts) + "\n")
+
+
+def _encoder(record: dict[str, Any]) -> str:
+    """Where an encoder comes from."""
+    sources = ", ".join(f"{name} {count}" for name, count in record["documents_by_source"].items())
+    return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}"
 
 
 def _opening(name: str, stage: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.dense import Embed, embed_checked
+from spscanner_rag.encoder.embedders import Embed, embed_checked
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.documents import (

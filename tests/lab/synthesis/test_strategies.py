@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines.dense import Encoder
+from spscanner_rag.encoder.embedders import Embedder
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts
@@ -185,7 +185,7 @@ def test_the_nearest_chunk_is_taken() -> None:
 
     sub = sub_document(60)
     settings = replace(SETTINGS, strategy="pair")
-    maker = PairMaker(QuestionCheck(settings), Encoder(embed, embed, "angles"))
+    maker = PairMaker(QuestionCheck(settings), Embedder(embed, embed, "angles"))
     talk = Conversation(Asker().ask_one, SCRIPTED, PROMPTS)
     made = maker.make(sub, talk)
     assert 20 in (made.details["chunk"][0], made.details["linked_unit"])

@@ -222,12 +222,14 @@ class SPScannerRetriever(BaseRetriever):
         return retriever
 
     def persist(self, path: str | Path) -> None:
-        """Write the nodes and documents and their word counts to a folder, whole or not at all.
+        """Write the nodes and documents, their word counts and their vectors to a folder, whole or not at all.
+
+        A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
 
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
-        self._held.persist(path)
+        self._held.persist(path, self._search.meaning())
 
     @property
     def ref_doc_ids(self) -> list[str]:
@@ -282,8 +284,9 @@ class SPScannerRetriever(BaseRetriever):
         def admits(scored: NodeWithScore) -> bool:
             return passes is None or passes(scored.node)
 
-        texts = held.read(question, self._first_stage, self._bounds, admits, found)
-        return self._search.within(held.counted()[1]).answer(question, texts, NodeAnswer, cancelled)
+        search = self._search
+        texts = held.read(question, self._first_stage, self._bounds, admits, found, search.meaning, cancelled)
+        return search.within(held.counted()[1]).answer(question, texts, NodeAnswer, cancelled)
 
 
 def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.baselines.dense import MINILM, Encoder, embed_checked, encoder_of
+from spscanner_rag.baselines.dense import MINILM, encoder_of
 from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.encoder.embedders import Embedder, embed_checked
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import Unit
@@ -47,7 +48,7 @@ class Teacher(Protocol):
 class EmbeddingTeacher:
     """Cosines of an embedding model, times `COSINE_SCALE`."""
 
-    encoder: Encoder
+    encoder: Embedder
     all_questions_at_once = True
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:

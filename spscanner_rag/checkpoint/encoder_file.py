@@ -1,0 +1,178 @@
+"""The encoder of a checkpoint, in one file with its tokenizer, and encoders in sentence-transformers' folders."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Unpack
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint.digests import fingerprint
+from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
+    PICKLED,
+    SAFETENSORS,
+    TOKENIZER,
+    Check,
+    CheckpointError,
+    first_line,
+    read_bytes,
+    read_json,
+)
+from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
+from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, quantized, restored
+from spscanner_rag.encoder.sentences import TokenEncoder
+
+_LARGEST: Final = 2**31
+_POOLING: Final = "1_Pooling/config.json"
+_PROMPTS: Final = "config_sentence_transformers.json"
+_FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
+_AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
+
+
+class EncoderFile(NamedTuple):
+    """What a file of an encoder holds."""
+
+    shape: BertShape
+    weights: dict[str, torch.Tensor]  # matrices may be `quantized`
+    tokenizer: Tokenizer
+    prefix: str = ""
+    first_token: bool = False
+
+    def loaded(self, digest: str, device: torch.device | str, dtype: torch.dtype) -> TokenEncoder:
+        """The encoder on a device, computing in float32 or bfloat16."""
+        weights = {name: weight.to(device, dtype) for name, weight in restored(self.weights).items()}
+        return TokenEncoder(
+            Bert(self.shape, weights),
+            self.tokenizer,
+            digest,
+            prefix=self.prefix,
+            first_token=self.first_token,
+        )
+
+
+def write_encoder(path: Path, encoder: EncoderFile) -> None:
+    """Write an encoder to one file, its matrices in int8; the permissions are those of a new file."""
+    description = {
+        "config": json.dumps({"model_type": "bert"} | asdict(encoder.shape)),
+        "tokenizer": encoder.tokenizer.to_str(),
+        "prefix": encoder.prefix,
+        "first_token": json.dumps(encoder.first_token),
+    }
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(quantized(restored(encoder.weights)), path, metadata=description)
+    path.chmod(mode)  # safetensors makes it private
+
+
+def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
+    """Read what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
+    content = read_bytes(path, _LARGEST)
+    if check is not None:
+        check(path, content)
+    try:
+        tensors = load(content)
+        length = int.from_bytes(content[:8], "little")
+        description = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+        shape = BertShape.from_dict(_object(description, "config"))
+        tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
+        first_token = json.loads(description.get("first_token", "false"))
+        encoder = EncoderFile(
+            shape, tensors, tokenizer, str(description.get("prefix", "")), bool(first_token)
+        )
+        _verify(encoder, path)
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{path}: truncated, or not a safetensors file ({first_line(error)}); {_AGAIN}"
+        ) from None
+    except CheckpointError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: {first_line(error)}; {_AGAIN}") from None
+    return encoder, hashlib.sha256(content).hexdigest()
+
+
+def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
+    """Read an encoder: a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model.
+
+    Raises `CheckpointError` if there is none, it cannot be downloaded, or it is of another kind.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return read_encoder(path)
+    if not path.is_dir():
+        if isinstance(name, Path) or is_local_path(name):
+            raise CheckpointError(
+                f"encoder {name}: no such file or folder; expected a sentence-transformers model or its Hub id"
+            )
+        hub.pop("revision", None)  # the checkpoint's
+        path = download(str(name), _FILES, **hub)
+        if not (path / SAFETENSORS).exists():
+            hub["revision"] = path.name
+            path = download(str(name), (*_FILES, PICKLED), **hub)
+    try:
+        shape = BertShape.from_dict(read_json(path / CONFIG))
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path / CONFIG}: {error}; pass another kind of model as an object of LangChain or LlamaIndex"
+        ) from None
+    headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
+    wanted = {stored: header for stored, header in headers.items() if stored in shape.tensors()}
+    encoder = EncoderFile(
+        shape,
+        dict(read_tensors(wanted, device="cpu", dtype=torch.float32)),
+        read_tokenizer(path / TOKENIZER),
+        _query_prefix(path / _PROMPTS),
+        _takes_first_token(path / _POOLING),
+    )
+    _verify(encoder, path)
+    return encoder, fingerprint(path)
+
+
+def _verify(encoder: EncoderFile, path: Path) -> None:
+    """Refuse weights that are missing, of another shape or kind, or not finite."""
+    for name, shape in encoder.shape.tensors().items():
+        weight, where = encoder.weights.get(name), f"{path}: tensor {name}"
+        if weight is None or tuple(weight.shape) != shape:
+            got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
+            raise CheckpointError(f"{where} {got}; expected shape {list(shape)}: {_AGAIN}")
+        checked = weight
+        if weight.dtype == torch.int8:
+            scale = encoder.weights.get(name + SCALE)
+            expected = (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
+            if scale is None or tuple(scale.shape) != expected:
+                raise CheckpointError(f"{where} is int8 without scales of shape {expected}: {_AGAIN}")
+            checked = scale
+        if not checked.is_floating_point():
+            raise CheckpointError(f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}")
+        refuse_absurd(checked.float(), where, torch.float32)
+
+
+def _object(description: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = json.loads(description.get(key, "null"))
+    if not isinstance(value, dict):
+        raise ValueError(f"its {key} is {value!r:.60}; expected an object")
+    return value
+
+
+def _query_prefix(path: Path) -> str:
+    """The text that sentence-transformers puts before a query."""
+    if not path.exists():
+        return ""
+    prompts = read_json(path).get("prompts")
+    prefix = prompts.get("query") if isinstance(prompts, dict) else None
+    return prefix if isinstance(prefix, str) and len(prefix) <= 1000 else ""
+
+
+def _takes_first_token(path: Path) -> bool:
+    """True if sentence-transformers pools the first token's state, False for the mean of all."""
+    return path.exists() and read_json(path).get("pooling_mode_cls_token") is True

@@ -1,0 +1,207 @@
+"""How much a sentence means what a question asks: cosines, weighed beside the scanner's logits."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors, digest_of
+
+NEAR, WIDE = 1, 4
+"""Neighbours on each side whose mean cosine counts as well: a sentence among matching ones matches better."""
+
+MOST_BYTES: Final = 2**28
+"""Of the vectors that are kept for further questions: some 700,000 sentences."""
+
+_QUESTIONS_KEPT = 256
+_LARGEST_WEIGHT = 1000.0
+
+_UNRELATED: Final = (
+    ("Who painted the ceiling of the chapel?", "The pump is switched off before the filter is rinsed."),
+    ("How many eggs does the cake need?", "Members vote by a show of hands at the annual meeting."),
+    ("When does the museum open on Sundays?", "The enzyme loses its activity above sixty degrees."),
+    ("Why did the server stop answering?", "In spring the storks return to the village church."),
+    ("What is the fine for late payment?", "She had never liked the sea, not even as a child."),
+    ("Which glands produce saliva?", "The parser returns an empty list if no file was found."),
+    ("How is the tent put up?", "Revenue from licences fell by four percent last year."),
+    ("Where was the treaty signed?", "Stir the sauce until it begins to thicken."),
+)
+"""Questions and sentences that have nothing to do with each other: where an encoder's cosines begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningWeights:
+    """What the scores of a sentence count in its logit; the object "spscanner.meaning" of ``config.json``.
+
+    The logit is ``bias + scanner * s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own
+    logit, c the cosine of the question with the sentence, n and w its mean over the sentences up to `NEAR` and
+    `WIDE` away. ``mean`` and ``deviation`` are those of the encoder's cosines of unrelated texts, to
+    which another encoder's cosines are scaled. ``answer_slope`` and ``answer_bias`` turn a text's highest logit
+    into the log odds that one of its sentences answers.
+    """
+
+    scanner: float = 1.0
+    sentence: float = 0.0
+    near: float = 0.0
+    wide: float = 0.0
+    bias: float = 0.0
+    mean: float = 0.0
+    deviation: float = 1.0
+    answer_slope: float = 1.0
+    answer_bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        for weight in fields(self):
+            value = getattr(self, weight.name)
+            if type(value) not in (int, float) or not -_LARGEST_WEIGHT <= value <= _LARGEST_WEIGHT:
+                raise ValueError(
+                    f"spscanner.meaning.{weight.name} is {value!r:.60}; expected a number of at most "
+                    f"{_LARGEST_WEIGHT:,.0f}"
+                )
+        if self.deviation <= 0:
+            raise ValueError(f"spscanner.meaning.deviation is {self.deviation!r}; expected a number above 0")
+
+    @classmethod
+    def from_dict(cls, value: object) -> Self:
+        """Read the parsed object; a ``ValueError`` names the key."""
+        if not isinstance(value, Mapping):
+            raise ValueError(f"spscanner.meaning is {value!r:.60}; expected an object")
+        known = [weight.name for weight in fields(cls)]
+        unknown = [key for key in value if key not in known]
+        if unknown:
+            raise ValueError(
+                f"spscanner.meaning.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
+            )
+        return cls(**value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object to write."""
+        return asdict(self)
+
+    def logits(self, scanner: NDArray[np.float32], cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The logits of a text's sentences, from the scanner's and the cosines, each (sentences,)."""
+        near, wide = _smoothed(cosines, NEAR), _smoothed(cosines, WIDE)
+        added = self.sentence * cosines + self.near * (near - cosines) + self.wide * (wide - cosines)
+        return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+
+class Meaning:
+    """An encoder, the vectors that it has made, and what its cosines count.
+
+    Thread-safe. A pickle keeps no vectors.
+
+    Parameters
+    ----------
+    encoder : SentenceEncoder
+    weights : MeaningWeights
+    own : bool, default True
+        Whether the weights were made for this encoder; else its cosines are scaled to those of the one that they
+        were made for.
+    most_bytes : int, default `MOST_BYTES`
+        Of the vectors that are kept.
+    """
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        weights: MeaningWeights,
+        *,
+        own: bool = True,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.encoder, self.weights, self.own, self.most_bytes = encoder, weights, own, most_bytes
+        self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
+        self._questions: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._bytes = 0
+        self._lock, self._encoding = threading.Lock(), threading.Lock()
+
+    def vectors(
+        self,
+        sentences: Sequence[str],
+        before: Callable[[int], None] = lambda tokens: None,
+        after_step: Callable[[int], None] = lambda tokens: None,
+    ) -> SentenceVectors:
+        """The vectors of a text's sentences, which are read only if they are not kept.
+
+        ``before`` is called with the number of tokens to read, and ``after_step`` after each step with those read
+        in it; what either raises ends the reading.
+        """
+        key = digest_of(sentences)
+        with self._encoding:  # another thread may be about to keep them, and an encoder uses all cores
+            kept = self.known(key)
+            if kept is None:
+                laid = self.encoder.laid(sentences)
+                before(laid.tokens)
+                kept = self.encoder.read(laid, after_step)
+                self.keep(key, kept)
+        return kept
+
+    def known(self, key: str) -> SentenceVectors | None:
+        """The vectors kept under the `digest_of` a text's sentences, if any."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: str, vectors: SentenceVectors) -> None:
+        """Keep the vectors of a text; those that were used least recently make room."""
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._bytes += vectors.nbytes - (before.nbytes if before else 0)
+            self._kept[key] = vectors
+            while self._bytes > self.most_bytes and len(self._kept) > 1:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def cosines(self, query: str, vectors: SentenceVectors) -> NDArray[np.float32]:
+        """Cosines of a question with sentences, on the scale that the weights were made for: (sentences,)."""
+        with self._lock:
+            question = self._questions.get(query)
+        if question is None:
+            question = self.encoder.question(query)
+            with self._lock:
+                self._questions[query] = question
+                if len(self._questions) > _QUESTIONS_KEPT:
+                    self._questions.popitem(last=False)
+        if vectors.rows.shape[1:] != question.shape and len(vectors.rows):
+            raise ValueError(
+                f"the encoder gives questions {len(question)} numbers and sentences {vectors.rows.shape[1]}; "
+                "expected the same: take the query and the passage model of one kind"
+            )
+        cosines = vectors.cosines(question) if len(vectors.rows) else np.zeros(0, np.float32)
+        if self.own:
+            return cosines
+        mean, deviation = self._unrelated
+        scaled = (cosines - mean) / deviation * self.weights.deviation + self.weights.mean
+        return np.asarray(scaled, np.float32)
+
+    @cached_property
+    def _unrelated(self) -> tuple[float, float]:
+        return unrelated_cosines(self.encoder)
+
+    def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
+        return _made, (self.encoder, self.weights, self.own, self.most_bytes)
+
+
+def _made(encoder: SentenceEncoder, weights: MeaningWeights, own: bool, most_bytes: int) -> Meaning:
+    return Meaning(encoder, weights, own=own, most_bytes=most_bytes)
+
+
+def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:
+    """Mean and standard deviation of an encoder's cosines of `_UNRELATED` questions and sentences."""
+    sentences = [encoder.read(encoder.laid([sentence]), lambda tokens: None) for _, sentence in _UNRELATED]
+    questions = [encoder.question(question) for question, _ in _UNRELATED]
+    cosines = [float(vectors.cosines(question)[0]) for question in questions for vectors in sentences]
+    return float(np.mean(cosines)), max(float(np.std(cosines)), 1e-3)
+
+
+def _smoothed(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
+    """The mean of each value and its neighbours up to ``reach`` away."""
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    at = np.arange(len(values))
+    first, stop = np.maximum(at - reach, 0), np.minimum(at + reach + 1, len(values))
+    return np.asarray((sums[stop] - sums[first]) / (stop - first), np.float32)

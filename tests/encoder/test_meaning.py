@@ -1,0 +1,130 @@
+"""What cosines count beside the scanner's logits, and the vectors that are kept."""
+
+import pickle
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.encoder.sentences import TokenEncoder, digest_of
+
+SENTENCES = ["the keeper wrote the date . ", "he signed the treaty . ", "it rained ! "]
+WEIGHTS = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
+
+
+class Counting:
+    """An encoder that counts its readings."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self.encoder, self.digest, self.reads = encoder, encoder.digest, 0
+        self.question, self.laid = encoder.question, encoder.laid
+
+    def read(self, *arguments: Any) -> Any:
+        """Read, and count."""
+        self.reads += 1
+        return self.encoder.read(*arguments)
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12))
+def test_logits_are_the_formula(values: list[float]) -> None:
+    cosines = np.array(values, np.float32)
+    scanner = np.linspace(-4, 4, len(values), dtype=np.float32)
+    expected = []
+    for i, cosine in enumerate(values):
+        near = np.mean(values[max(0, i - 1) : i + 2]) - cosine
+        wide = np.mean(values[max(0, i - 4) : i + 5]) - cosine
+        expected.append(-3 + 0.5 * scanner[i] + 10 * cosine + 2 * near + wide)
+    np.testing.assert_allclose(WEIGHTS.logits(scanner, cosines), expected, atol=1e-4)
+
+
+def test_weights_are_written_and_read() -> None:
+    assert MeaningWeights.from_dict(WEIGHTS.to_dict()) == WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (3, "object"),
+        ({"sentence": "much"}, "meaning.sentence"),
+        ({"sentence": True}, "meaning.sentence"),
+        ({"near": 1e9}, "meaning.near"),
+        ({"wide": float("nan")}, "meaning.wide"),
+        ({"deviation": 0}, "deviation"),
+        ({"other": 1}, "unknown key"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(value: object, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        MeaningWeights.from_dict(value)
+
+
+def test_a_text_is_read_once(encoder: TokenEncoder) -> None:
+    counting = Counting(encoder)
+    meaning = Meaning(counting, WEIGHTS)
+    totals, steps = list[int](), list[int]()
+    threads = [
+        threading.Thread(target=meaning.vectors, args=(SENTENCES, totals.append, steps.append))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counting.reads == 1
+    assert sum(totals) == sum(steps) > 0
+    assert meaning.known(digest_of(SENTENCES)) is not None
+
+
+def test_vectors_are_bounded_in_bytes(encoder: TokenEncoder) -> None:
+    meaning = Meaning(encoder, WEIGHTS, most_bytes=100)
+    for sentence in SENTENCES:
+        meaning.vectors([sentence] * 3)
+    assert [meaning.known(digest_of([sentence] * 3)) is None for sentence in SENTENCES] == [True, True, False]
+
+
+def test_a_pickle_keeps_no_vectors(encoder: TokenEncoder) -> None:
+    meaning = Meaning(encoder, WEIGHTS, own=False)
+    meaning.vectors(SENTENCES)
+    copy = pickle.loads(pickle.dumps(Meaning(PlainEncoder(), WEIGHTS, own=False)))
+    assert (copy.weights, copy.own, copy.known(digest_of(SENTENCES))) == (WEIGHTS, False, None)
+
+
+def test_another_encoder_is_scaled_to_the_one_that_was_weighed(encoder: TokenEncoder) -> None:
+    mean, deviation = unrelated_cosines(encoder)
+    own = Meaning(encoder, WEIGHTS)
+    vectors = own.vectors(SENTENCES)
+    cosines = own.cosines("who signed the treaty ?", vectors)
+    same = Meaning(encoder, replace(WEIGHTS, mean=mean, deviation=deviation), own=False)
+    np.testing.assert_allclose(same.cosines("who signed the treaty ?", vectors), cosines, atol=1e-5)
+    wider = Meaning(encoder, replace(WEIGHTS, mean=0.0, deviation=2 * deviation), own=False)
+    found = wider.cosines("who signed the treaty ?", vectors)
+    np.testing.assert_allclose(found, 2 * (cosines - mean), atol=1e-5)
+
+
+def test_vectors_of_another_width_are_refused(encoder: TokenEncoder) -> None:
+    vectors = Meaning(encoder, WEIGHTS).vectors(SENTENCES)
+    with pytest.raises(ValueError, match="one kind"):
+        Meaning(PlainEncoder(), WEIGHTS).cosines("who?", vectors)
+
+
+class PlainEncoder:
+    """An encoder that can be pickled; its questions have three numbers."""
+
+    digest = "plain"
+
+    def question(self, query: str) -> np.ndarray:
+        """The same for any."""
+        return np.ones(3, np.float32)
+
+    def laid(self, sentences: Any) -> Any:
+        """As they are."""
+        return sentences
+
+    def read(self, laid: Any, after_step: Any) -> Any:
+        """Nothing."""
+        raise NotImplementedError

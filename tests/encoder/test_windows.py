@@ -1,0 +1,37 @@
+"""Windows of whole sentences, half overlapping."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.encoder.windows import TokenizedSentences
+
+
+@given(st.lists(st.integers(0, 70), max_size=60), st.integers(5, 40))
+def test_windows_hold_every_token_and_whole_sentences(lengths: list[int], most: int) -> None:
+    tokens = TokenizedSentences.of([[number] * length for number, length in enumerate(lengths)])
+    windows = tokens.windows(most)
+    total = sum(lengths)
+    assert {place for start, stop in windows for place in range(start, stop)} == set(range(total))
+    assert all(0 < stop - start <= most for start, stop in windows)
+    assert all(later[0] > earlier[0] and later[1] > earlier[1] for earlier, later in pairwise(windows))
+    boundaries = {0, *tokens.ends.tolist()}
+    cut = {place for window in windows for place in window if place not in boundaries}
+    # only a sentence that is longer than a window is cut
+    assert all(lengths[int(tokens.ids[place])] > most for place in cut)
+
+
+def test_a_sentence_at_an_edge_stands_inside_the_next_window() -> None:
+    tokens = TokenizedSentences.of([[0] * 10] * 12)
+    windows = tokens.windows(40)
+    assert windows[:3] == [(0, 40), (20, 60), (40, 80)]
+    inside = [start < place and place + 10 < stop for place in range(10, 110, 10) for start, stop in windows]
+    assert np.reshape(inside, (10, -1)).any(axis=1).all()
+
+
+def test_tokens_know_their_sentence() -> None:
+    tokens = TokenizedSentences.of([[1, 1], [], [2]])
+    assert tokens.sentence_of(0, 3).tolist() == [0, 0, 2]
+    assert TokenizedSentences.of([]).windows() == []
