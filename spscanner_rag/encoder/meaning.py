@@ -41,8 +41,7 @@ class MeaningWeights:
     The logit is ``bias + scanner * s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own
     logit, c the cosine of the question with the sentence, n and w its mean over the sentences up to `NEAR` and
     `WIDE` away. ``mean`` and ``deviation`` are those of the encoder's cosines of unrelated texts, to
-    which another encoder's cosines are scaled. ``answer_slope`` and ``answer_bias`` turn a text's highest logit
-    into the log odds that one of its sentences answers.
+    which another encoder's cosines are scaled.
     """
 
     scanner: float = 1.0
@@ -52,8 +51,6 @@ class MeaningWeights:
     bias: float = 0.0
     mean: float = 0.0
     deviation: float = 1.0
-    answer_slope: float = 1.0
-    answer_bias: float = 0.0
 
     def __post_init__(self) -> None:
         for weight in fields(self):

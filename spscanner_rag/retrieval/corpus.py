@@ -151,7 +151,8 @@ class CorpusVectors:
         rows, scales = arrays["vector_rows"], arrays["vector_scales"]
         counts, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
         kinds = zip((rows, scales, counts), (np.int8, np.float16, np.int64), strict=True)
-        if any(array.dtype != kind for array, kind in kinds) or rows.ndim != 2 or len(counts) != len(keys) or (counts < 0).any():
+        fit = rows.ndim == 2 and len(counts) == len(keys) and not (counts < 0).any()
+        if not fit or any(array.dtype != kind for array, kind in kinds):
             raise ValueError("the vectors of its sentences have another form")
         stops = np.cumsum(counts)
         if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):

@@ -107,7 +107,7 @@ def encoded_checkpoint(
 ) -> Path:
     """`tiny_checkpoint` with an encoder."""
     own = load_checkpoint(tiny_checkpoint)
-    weights = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3, answer_slope=2, answer_bias=1)
+    weights = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
     folder = tmp_path_factory.mktemp("encoded") / "tiny"
     settings = replace(own.settings, meaning=weights)
     save_checkpoint(folder, own.model, settings, own.tokenizer, encoder=encoder_file)

@@ -332,8 +332,8 @@ def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeig
     """Weigh a scanner's logits and an encoder's cosines.
 
     The weights are those of the least softmax loss of the relevant sentences, every source counting alike. They
-    are then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling),
-    and so is that of a text's highest logit for texts that answer. Raises ``ValueError`` without any.
+    are then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling).
+    Raises ``ValueError`` without any.
     """
     answered = [one for one in read if one.relevant.any()]
     if not answered:
@@ -362,12 +362,7 @@ def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeig
     mixed = replace(
         mixed, **{name: scale * value for name, value in zip(_FEATURES, found, strict=True)}, bias=shift
     )
-    best = np.array([scale * float(own.max()) + shift for own in mixture])
-    answers = np.array([one.relevant.any() for one in read])
-    if answers.all():
-        return mixed
-    slope, bias = fit_platt(best, answers)
-    return replace(mixed, answer_slope=max(slope, 0.0), answer_bias=bias)
+    return mixed
 
 
 def _columns(one: Fitted) -> NDArray[np.float32]:
