@@ -134,9 +134,6 @@ def check_commands(block: Block) -> None:
             assert all((REPOSITORY / path).exists() for path in paths), words
         elif program == "python" and words[1].endswith(".py"):
             assert (REPOSITORY / words[1]).is_file(), words
-        elif words[:2] == ["serve", "run"]:  # of Ray Serve
-            folder, module = words[words.index("--app-dir") + 1], words[-1].partition(":")[0]
-            assert (REPOSITORY / folder / f"{module}.py").is_file(), words
         elif program == "curl":
             json.loads(words[words.index("-d") + 1])
         else:

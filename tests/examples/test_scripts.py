@@ -1,11 +1,9 @@
 """Every example script runs as a user runs it, and says in one line what is missing."""
 
-import json
 import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -126,46 +124,3 @@ def test_a_missing_key_or_package_of_a_provider_is_named(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "pip install llama-index-llms-anthropic" in done.stderr
     assert "pip install langchain-anthropic" in done.stderr
-
-
-PROGRAM = """
-import json, os, socket, urllib.request
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-import ray
-from ray import serve
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-serve.start(http_options={"host": "127.0.0.1", "port": port})
-from ray_serve import app
-serve.run(app)
-body = {"query": "Who left?", "documents": ["It rained.", "The keeper left."], "top_n": 1}
-request = urllib.request.Request(
-    f"http://127.0.0.1:{port}/v2/rerank", json.dumps(body).encode(), {"content-type": "application/json"}
-)
-answers = [json.load(urllib.request.urlopen(request, timeout=60)) for _ in range(8)]
-replicas = serve.status().applications["default"].deployments["spscanner"].replica_states
-print(json.dumps({"answers": answers, "replicas": {str(name): count for name, count in replicas.items()}}))
-serve.shutdown()
-ray.shutdown()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install spscanner-rag[ray]")
-def test_two_replicas_of_ray_serve_answer() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        timeout=250,
-        env=os.environ | {"PYTHONPATH": str(EXAMPLES)},  # as `serve run --app-dir` does for the replicas
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    # Ray writes its own lines to the same place, some after the program's
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith('{"answers"'))
-    answered = json.loads(line)
-    assert answered["replicas"] == {"RUNNING": 2}
-    assert {answer["results"][0]["index"] for answer in answered["answers"]} == {1}

@@ -1,21 +1,32 @@
-"""A batch run in a folder: its identity, its lock, and the workers that make the parts that are left."""
+"""A batch run in a folder: its identity, its lock, and the parts that are left to make."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.apps.batch.inputs import Plan
-from spscanner_rag.apps.batch.parts import finished, part_path
-from spscanner_rag.apps.batch.workers import Finished, Pool, Work, Worker, finished_by_ray
+from spscanner_rag.apps.batch.inputs import Columns, Plan, Query, RowReader
+from spscanner_rag.apps.batch.parts import Form, Record, encoded, finished, part_path, scan_rows
 from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.files.json_files import difference, parse_json
+from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 
 IDENTITY = "_batch.json"  # readers of Parquet folders leave out names that begin with an underscore
 _FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How the rows of all chunks are scanned."""
+
+    columns: Columns
+    queries: Sequence[Query]
+    selection: Selection
+    form: Form
+    texts: bool = True  # records have the texts of sentences
 
 
 @dataclass
@@ -30,12 +41,12 @@ class Progress:
     tokens: int = 0
     failures: list[str] = field(default_factory=list)
 
-    def add(self, one: Finished) -> None:
-        """Count a chunk."""
+    def add(self, records: Sequence[Record]) -> None:
+        """Count the records of a part."""
         self.done += 1
-        self.rows += one.rows
-        self.errors += one.errors
-        self.tokens += one.tokens
+        self.rows += len(records)
+        self.errors += sum(record["error"] is not None for record in records)
+        self.tokens += sum(record["tokens"] or 0 for record in records)
 
 
 class OtherRunError(ValueError):
@@ -47,14 +58,13 @@ def run_batch(
     work: Work,
     checkpoint: Mapping[str, Any],
     out: Path,
-    pool: Pool | None = None,
-    scanner: Scanner | None = None,
+    scanner: Scanner,
     show: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
     """Make the parts that a folder lacks; those found there are kept, and their rows are not read again.
 
-    Without ``pool`` this process scans, with ``scanner`` or one that ``work`` describes; ``show`` is called
-    after each part. Raises ``OtherRunError``, ``FolderInUseError``, and ``OSError`` as on a full disk.
+    What keeps a whole chunk from being read is noted and does not end the run; ``show`` is called after each part.
+    Raises ``OtherRunError``, ``FolderInUseError``, and ``OSError`` as on a full disk.
     """
     identity = {
         "format": _FORMAT,
@@ -77,21 +87,19 @@ def run_batch(
         progress = Progress(len(plan.chunks), len(had))
         left = [chunk for chunk in plan.chunks if chunk.number not in had]
         show(progress)
-        missing = {chunk.number for chunk in left}
-        if pool is not None and left:
-            made = finished_by_ray(left, work, pool)
-        else:  # a scanner is loaded only if there is something to read
-            made = map(Worker(work, scanner).finish, left) if left else iter(())
-        for one in made:
-            missing.discard(one.number)
-            if one.failure is not None:
-                progress.failures.append(f"part {one.number}: {one.failure}")
+        reader = RowReader(work.columns, work.queries)
+        for chunk in left:
+            try:
+                records = scan_rows(scanner, reader.rows(chunk), work.selection, work.texts)
+                content = encoded(records, work.form)
+            except Exception as error:
+                failure = f"{type(error).__name__}: {error}"[:500]
+                progress.failures.append(f"part {chunk.number}: {failure}")
                 continue
-            with whole_file(part_path(out, one.number, work.form)) as unfinished:
-                unfinished.write_bytes(one.content)
-            progress.add(one)
+            with whole_file(part_path(out, chunk.number, work.form)) as unfinished:
+                unfinished.write_bytes(content)
+            progress.add(records)
             show(progress)
-        progress.failures += [f"part {number}: its worker died each time" for number in sorted(missing)]
     return progress
 
 

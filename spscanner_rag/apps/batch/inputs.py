@@ -232,7 +232,7 @@ def _parquet_chunks(path: str, needed: Iterable[str], rows_per_part: int) -> tup
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError(
-            f'{path}: reading Parquet needs pyarrow: pip install "spscanner-rag[ray]"; JSONL does not'
+            f'{path}: reading Parquet needs pyarrow: pip install "spscanner-rag[parquet]"; JSONL does not'
         ) from error
     sha256 = _digest(path)
     with _opened(path) as file:

@@ -1,9 +1,8 @@
 """``spscanner batch``: many questions and documents from files, into parts that an interrupted run keeps."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,7 +24,6 @@ from spscanner_rag.text.escaping import one_line
 if TYPE_CHECKING:
     from spscanner_rag.apps.batch.batch_run import Progress
     from spscanner_rag.apps.batch.inputs import Columns, Query
-    from spscanner_rag.apps.batch.workers import Pool
 
 RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), a row for each pair:
 
@@ -63,10 +61,6 @@ def batch(
     rows_per_part: int = option(
         500, "Rows that are read together and written to one part; fewer if long.", least=1
     ),
-    workers: int = option(1, "Scanners that work at the same time, through Ray; 1 needs no Ray.", least=1),
-    ray_address: str | None = option(
-        None, "A running Ray cluster, such as auto; default one on this machine.", "ADDRESS"
-    ),
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
@@ -74,33 +68,20 @@ def batch(
 ) -> None:
     """Scan pairs of question and document, or questions on documents, from files into files.
 
-    Each pair is read on its own, as by `spscanner scan` with one FILE. With --workers, each worker has a scanner
-    of its own: on CPUs with --threads cores (default 1), on GPUs with one GPU.
+    Each pair is read on its own, as by `spscanner scan` with one FILE.
     """
-    from spscanner_rag.apps.batch.batch_run import run_batch
+    from spscanner_rag.apps.batch.batch_run import Work, run_batch
     from spscanner_rag.apps.batch.inputs import Columns, plan_of
     from spscanner_rag.apps.batch.parts import default_form
-    from spscanner_rag.apps.batch.workers import Work
     from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+    from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 
     columns = Columns(id_column, query_column, text_column)
     selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
-    pool = _pool(workers, ray_address, computes)
-    arguments: dict[str, Any] = {
-        "model": None if model is None else str(_found(model)),
-        "device": computes.device,
-        "dtype": computes.dtype,
-        "threads": pool.cpus if pool and not pool.gpus else computes.threads,
-        "segment_tokens": segment_tokens,
-    }
-    from spscanner_rag import Scanner
-    from spscanner_rag.lab.evaluation.retriever_identity import identity_of
-
-    # with a pool, this process only finds out which checkpoint it is
-    scanner = Scanner.from_pretrained(**arguments | ({"device": "cpu", "dtype": "float32"} if pool else {}))
-    work = Work(arguments, columns, asked, selection, default_form(), texts)
+    scanner = computes.scanner(model, segment_tokens)
+    work = Work(columns, asked, selection, default_form(), texts)
     identity = identity_of("scanner", scanner) | {"dtype": computes.dtype}
     console = open_console(sys.stderr)
     with progress_bars(console, disable=not shows_progress(progress)) as bars:
@@ -109,7 +90,7 @@ def batch(
         def show(state: "Progress") -> None:
             bars.update(bar, completed=state.found + state.done, total=state.parts)
 
-        done = run_batch(plan, work, identity, out, pool, None if pool else scanner, show)
+        done = run_batch(plan, work, identity, out, scanner, show)
     _write_summary(done, out)
     if done.failures:
         raise typer.Exit(INCOMPLETE)
@@ -132,32 +113,6 @@ def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Qu
         check_query(row.query, f"--queries {file}: {row.id}")
         found.append(Query(row.id, row.query))
     return found
-
-
-def _pool(workers: int, address: str | None, computes: ScannerOptions) -> "Pool | None":
-    if workers == 1 and address is None:
-        return None
-    if find_spec("ray") is None:
-        if address is not None:
-            raise ImportError('--ray-address needs Ray: pip install "spscanner-rag[ray]"')
-        tell('--workers needs Ray, so one process scans: pip install "spscanner-rag[ray]"')
-        return None
-    from spscanner_rag.apps.batch.workers import Pool
-
-    if computes.device.startswith("cuda:"):
-        raise ValueError(
-            f"--device: got {computes.device} for several workers; expected cuda: Ray gives each its own GPU"
-        )
-    import torch
-
-    on_gpu = computes.device == "cuda" or (computes.device == "auto" and torch.cuda.is_available())
-    return Pool(workers, computes.threads or 1, int(on_gpu), address)
-
-
-def _found(model: str) -> str | Path:
-    """A local folder by its whole path, since workers have another working folder."""
-    folder = Path(model).expanduser()
-    return folder.resolve() if folder.is_dir() else model
 
 
 def _write_summary(done: "Progress", out: Path) -> None:

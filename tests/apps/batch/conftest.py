@@ -1,4 +1,4 @@
-"""Fixtures for the tests of batches: files of rows, and what every worker does."""
+"""Fixtures for the tests of batches: files of rows, and runs over them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.batch.inputs import Columns, Query
-from spscanner_rag.apps.batch.workers import Work
+from spscanner_rag.apps.batch.batch_run import Progress, Work, run_batch
+from spscanner_rag.apps.batch.inputs import Columns, plan_of
+from spscanner_rag.apps.batch.parts import Form
 from spscanner_rag.results import Selection
+from spscanner_rag.scanner import Scanner
 
 Rows = Callable[..., str]
 
@@ -44,20 +46,19 @@ def parquet(tmp_path: Path) -> Rows:
 
 
 @pytest.fixture
-def work_on(tiny_checkpoint: Path) -> Callable[..., Work]:
-    """What workers do with the tiny checkpoint."""
+def run(tiny_scanner: Scanner) -> Callable[..., Progress]:
+    """Scans a file into a folder; options are those of the selection, of `Work` or of `run_batch`."""
 
-    def made(queries: Sequence[Query] = (), **selection: Any) -> Work:
-        arguments = {
-            "model": str(tiny_checkpoint),
-            "device": "cpu",
-            "dtype": "float32",
-            "backend": "torch",
-            "threads": 1,
-        }
-        return Work(arguments, Columns(), queries, Selection(**selection), "jsonl")
+    def run(
+        path: str, out: Path, rows: int = 3, form: Form = "jsonl", top_k: int = 50, **options: Any
+    ) -> Progress:
+        work = Work(Columns(), (), Selection(top_k=top_k), form)
+        checkpoint = {"files": options.pop("files", "a")}
+        return run_batch(
+            plan_of([path], Columns(), rows, False), work, checkpoint, out, tiny_scanner, **options
+        )
 
-    return made
+    return run
 
 
 def pairs(count: int) -> list[dict[str, str]]:

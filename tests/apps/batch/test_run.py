@@ -3,25 +3,20 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spscanner_rag.apps.batch import batch_run as run_module
-from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, run_batch
+from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, Work, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, RowReader, plan_of
-from spscanner_rag.apps.batch.workers import Pool, Work
 from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
+from spscanner_rag.results import Selection
+from spscanner_rag.scanner import Scanner
 from tests.apps.batch.conftest import Rows, pairs
 
-MakeWork = Callable[..., Work]
-
-
-def run(path: str, work: Work, out: Path, rows: int = 3, **options: Any) -> Progress:
-    return run_batch(plan_of([path], Columns(), rows, False), work, {"files": "a"}, out, **options)
+Run = Callable[..., Progress]
 
 
 def rounded(record: dict[str, Any]) -> dict[str, Any]:
@@ -33,8 +28,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_parts_hold_every_row_once(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
-    done = run(json_lines(pairs(7)), work_on(), tmp_path / "out")
+def test_parts_hold_every_row_once(json_lines: Rows, run: Run, tmp_path: Path) -> None:
+    done = run(json_lines(pairs(7)), tmp_path / "out")
     assert (done.rows, done.errors, done.done, done.failures) == (7, 0, 3, [])
     files = contents(tmp_path / "out")
     assert list(files) == [IDENTITY, *(f"part-{number:06d}.jsonl" for number in range(3))]
@@ -42,11 +37,11 @@ def test_parts_hold_every_row_once(json_lines: Rows, work_on: MakeWork, tmp_path
     assert [json.loads(line)["id"] for line in lines] == [f"row-{number}" for number in range(7)]
 
 
-def test_parquet_parts_have_the_same_records(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+def test_parquet_parts_have_the_same_records(json_lines: Rows, run: Run, tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
     path = json_lines(pairs(5))
-    run(path, work_on(), tmp_path / "a")
-    run(path, replace(work_on(), form="parquet"), tmp_path / "b")
+    run(path, tmp_path / "a")
+    run(path, tmp_path / "b", form="parquet")
     parts = [part.read_text() for part in sorted((tmp_path / "a").glob("part-*"))]
     lines = map(json.loads, "".join(parts).splitlines())
     for expected, got in zip(lines, pq.read_table(tmp_path / "b").to_pylist(), strict=True):
@@ -56,34 +51,34 @@ def test_parquet_parts_have_the_same_records(json_lines: Rows, work_on: MakeWork
 
 
 def test_an_interrupted_run_goes_on_and_reads_no_finished_row_again(
-    json_lines: Rows, work_on: MakeWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    json_lines: Rows, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = json_lines(pairs(9))
-    run(path, work_on(), tmp_path / "whole")
+    run(path, tmp_path / "whole")
 
     def stop(progress: Progress) -> None:
         if progress.done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(path, work_on(), tmp_path / "out", show=stop)
+        run(path, tmp_path / "out", show=stop)
     read: list[int] = []
     right = RowReader.rows
     monkeypatch.setattr(RowReader, "rows", lambda own, chunk: read.append(chunk.number) or right(own, chunk))
-    done = run(path, work_on(), tmp_path / "out")
+    done = run(path, tmp_path / "out")
     assert (read, done.found, done.done) == ([2], 2, 1)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_another_run_in_the_folder_is_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+def test_another_run_in_the_folder_is_refused(json_lines: Rows, run: Run, tmp_path: Path) -> None:
     path, out = json_lines(pairs(5)), tmp_path / "out"
-    run(path, work_on(), out)
+    run(path, out)
     before = contents(out)
     others: list[Callable[[], object]] = [
-        lambda: run(json_lines(pairs(6), "other.jsonl"), work_on(), out),
-        lambda: run(path, work_on(top_k=3), out),
-        lambda: run(path, work_on(), out, rows=2),
-        lambda: run_batch(plan_of([path], Columns(), 3, False), work_on(), {"files": "b"}, out),
+        lambda: run(json_lines(pairs(6), "other.jsonl"), out),
+        lambda: run(path, out, top_k=3),
+        lambda: run(path, out, rows=2),
+        lambda: run(path, out, files="b"),
     ]
     for other in others:
         with pytest.raises(OtherRunError, match="give the same again, or another --out"):
@@ -91,34 +86,26 @@ def test_another_run_in_the_folder_is_refused(json_lines: Rows, work_on: MakeWor
     assert contents(out) == before
 
 
-def test_parts_of_unknown_origin_are_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+def test_parts_of_unknown_origin_are_refused(json_lines: Rows, run: Run, tmp_path: Path) -> None:
     path, out = json_lines(pairs(5)), tmp_path / "out"
-    run(path, work_on(), out)
+    run(path, out)
     for damage in (lambda: (out / IDENTITY).write_text("{"), lambda: (out / IDENTITY).unlink()):
         damage()
         with pytest.raises(OtherRunError, match="give another --out"):
-            run(path, work_on(), out)
+            run(path, out)
 
 
-def test_two_runs_at_once_are_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+def test_two_runs_at_once_are_refused(json_lines: Rows, run: Run, tmp_path: Path) -> None:
     with folder_lock(tmp_path / "out"), pytest.raises(FolderInUseError, match="in use by another run"):
-        run(json_lines(pairs(2)), work_on(), tmp_path / "out")
+        run(json_lines(pairs(2)), tmp_path / "out")
 
 
 def test_a_part_that_cannot_be_read_leaves_the_others(
-    json_lines: Rows, work_on: MakeWork, tmp_path: Path
+    json_lines: Rows, tiny_scanner: Scanner, tmp_path: Path
 ) -> None:
     first, second = json_lines(pairs(2), "a.jsonl"), json_lines(pairs(3), "b.jsonl")
     plan = plan_of([first, second], Columns(), 10, False)
     os.unlink(first)
-    done = run_batch(plan, work_on(), {}, tmp_path / "out")
+    done = run_batch(plan, Work(Columns(), (), Selection(), "jsonl"), {}, tmp_path / "out", tiny_scanner)
     assert (done.done, done.rows) == (1, 3)
     assert "part 0: ValueError" in done.failures[0]
-
-
-def test_parts_whose_workers_died_are_told(
-    json_lines: Rows, work_on: MakeWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "finished_by_ray", lambda *given: iter(()))
-    done = run(json_lines(pairs(4)), work_on(), tmp_path / "out", pool=Pool(1))
-    assert done.failures == ["part 0: its worker died each time", "part 1: its worker died each time"]

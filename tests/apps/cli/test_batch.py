@@ -1,14 +1,12 @@
 """The command line of batches, in one process."""
 
 import json
-from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spscanner_rag.apps.batch import parts
-from spscanner_rag.apps.cli import batch as batch_command
 from tests.apps.cli.conftest import Run
 
 
@@ -73,17 +71,6 @@ def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, doc
     assert "empty file" in found["b.txt", "when"]["error"]
 
 
-def test_without_ray_several_workers_are_one_process(
-    batch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batch_command, "find_spec", lambda name: None)
-    rows = written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
-    done = batch(rows, "--workers", 2)
-    assert (done.code, len(records(tmp_path / "out"))) == (0, 1)
-    assert 'pip install "spscanner-rag[ray]"' in done.err
-    assert 'pip install "spscanner-rag[ray]"' in batch(rows, "--ray-address", "auto").err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -102,10 +89,3 @@ def test_what_cannot_be_meant_is_told_in_one_line(
     written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
     batch(*arguments).refuses(message)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.skipif(util.find_spec("ray") is None, reason="needs Ray")
-def test_one_gpu_cannot_be_for_several_workers(run: Run, tmp_path: Path) -> None:
-    rows = written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
-    done = run("batch", rows, "--out", tmp_path / "out", "--workers", 2, "--device", "cuda:0")
-    assert "Ray gives each its own GPU" in done.err
