@@ -44,6 +44,7 @@ def main() -> None:
         replace(trained.settings, training=record),
         trained.tokenizer,
         word_vectors=trained.word_vectors,
+        encoder=trained.encoder_file,
     )
     sys.stdout.write(f"{arguments.out}: the mean\n")
 

@@ -73,7 +73,10 @@ def start_checkpoint(
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
     torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel, the teacher's head
-    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    loaded = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    base = replace(
+        loaded, meaning=None
+    )  # the scanner learns and is measured alone; its encoder stays as it is
     own = base.settings
     if not base.has_head:
         return _with_parts(base, _read_as(own, recipe), files)

@@ -111,6 +111,7 @@ class TrainingRun:
             checkpoint.tokenizer,
             dtype=torch.bfloat16,
             word_vectors=checkpoint.word_vectors,
+            encoder=checkpoint.encoder_file,
         )
         write_model_card(folder, checkpoint.model, settings, checkpoint.word_vectors)
 

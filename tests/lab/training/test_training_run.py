@@ -14,7 +14,9 @@ import torch
 from spscanner_rag import Scanner
 from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.checkpoint.file_access import write_word_vectors
+from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
@@ -122,6 +124,21 @@ def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading(
     assert (settings.reanchor_tokens, settings.match, settings.prior) == (32, True, True)
     assert settings.training["before"] == load_checkpoint(once.out).settings.training
     assert "Not measured" in (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_base_keeps_its_encoder(
+    once: Run, tmp_path: Path, corpus_file: Path, encoder_file: EncoderFile
+) -> None:
+    plain = written(tmp_path, "plain.toml", RECIPE)
+    own = load_checkpoint(once.out)
+    settings = replace(own.settings, meaning=MeaningWeights(sentence=10.0))
+    save_checkpoint(tmp_path / "base", own.model, settings, own.tokenizer, encoder=encoder_file)
+    assert train(plain, "--base", tmp_path / "base", "--data", corpus_file, "--out", tmp_path / "tuned") == 0
+    before, after = (load_checkpoint(tmp_path / name) for name in ("base", "tuned"))
+    assert after.settings.meaning == settings.meaning
+    assert after.encoder_file is not None
+    assert before.encoder_file is not None
+    assert before.encoder_file.weights.keys() == after.encoder_file.weights.keys()
 
 
 def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
