@@ -17,6 +17,7 @@ from benchmarks.texts import QUESTION, example_text
 SHORT, MIDDLE, LONG = 30_000, 300_000, 3_000_000
 ALLOWED_GROWTH_MB = 300.0
 ALLOWED_TIME_RATIO = 10.5
+MOST_FIRST, MOST_NEXT = 4.0, 1.05
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
@@ -31,7 +32,40 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
             "--scale", type=float, default=1.0, help="shrink both documents, for a trial run"
         )
         command.add_argument("--model", help="checkpoint folder or Hub id; default: the bundled one")
-    return [memory, linear]
+    encoder = commands.add_parser(
+        "encoder", help="the first and the next question on a text, with and without encoder"
+    )
+    encoder.add_argument("--characters", type=int, default=450_000, help="of the text; some 100,000 tokens")
+    encoder.add_argument("--repeats", type=int, default=3, help="of each measurement; the median counts")
+    encoder.add_argument("--dtype", default="auto")
+    encoder.set_defaults(measure=measure_encoder)
+    return [memory, linear, encoder]
+
+
+def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Seconds of a question on a text: without encoder, the first with it, and the next; the bounds are ratios."""
+    from spscanner_rag import Scanner
+
+    text, dtype = example_text(arguments.characters), arguments.dtype
+    plain = Scanner.from_pretrained(device="cpu", dtype=dtype, encoder=None)
+    encoded = Scanner.from_pretrained(device="cpu", dtype=dtype)
+    seconds: dict[str, list[float]] = {"without encoder": [], "first question": [], "next question": []}
+    for scanner in (plain, encoded):
+        scanner.scan(QUESTION, text[:20_000])  # compiles kernels
+    for number in range(arguments.repeats):
+        changed = f"{number} {text}"  # a text that is not known
+        for name, scanner in zip(seconds, (plain, encoded, encoded), strict=True):
+            start = time.perf_counter()
+            scanner.scan(QUESTION, changed)
+            seconds[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    without, first, following = medians.values()
+    rows: dict[str, object] = {f"seconds, {name}": value for name, value in medians.items()}
+    rows |= {
+        f"first question, times without (at most {MOST_FIRST:g})": first / without,
+        f"next question, times without (at most {MOST_NEXT:g})": following / without,
+    }
+    return rows, first <= MOST_FIRST * without and following <= MOST_NEXT * without
 
 
 def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:

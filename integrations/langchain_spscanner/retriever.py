@@ -181,7 +181,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
-        self._corpus().persist(path, self._search().meaning())
+        self._corpus().persist(path, self._search().meaning)
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None

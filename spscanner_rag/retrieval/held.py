@@ -151,15 +151,15 @@ class HeldCorpus(Generic[Item]):
         host, items = host.restored(records)
         return cls(host, items, counts)
 
-    def persist(self, path: str | Path, meaning: "Meaning | None" = None) -> None:
+    def persist(self, path: str | Path, meaning: "Callable[[], Meaning | None]" = lambda: None) -> None:
         """Write the documents and counts to a folder, whole or not at all; see `write_corpus`.
 
-        With a scorer's ``meaning``, all vectors too, which are made first.
+        Where ``meaning`` gives a scorer's `Meaning`, all vectors too, which are made first.
         """
-        texts, corpus = self.counted()
-        if meaning is not None:
-            corpus.encoded(meaning, range(len(texts)))
-        write_corpus(path, self.host.framework, self.host.records(self.items), corpus)
+        records, (texts, corpus) = list(self.host.records(self.items)), self.counted()
+        if (known := meaning()) is not None:
+            corpus.encoded(known, range(len(texts)))
+        write_corpus(path, self.host.framework, records, corpus)
 
     @property
     def ids(self) -> list[str]:

@@ -87,9 +87,10 @@ class QueryOnText:
 
     def logits(self, scanner: NDArray[np.float32]) -> NDArray[np.float32]:
         """The units' logits, from those that the model read, each (units,)."""
-        if self.cosines is not None and self.weights is not None:
-            scanner = self.weights.logits(scanner, self.cosines)
-        return scanner + np.float32(self.offset)
+        scanner = scanner + np.float32(self.offset)
+        if self.cosines is None or self.weights is None:
+            return scanner
+        return self.weights.logits(scanner, self.cosines)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.

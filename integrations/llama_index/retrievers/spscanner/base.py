@@ -229,7 +229,7 @@ class SPScannerRetriever(BaseRetriever):
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
-        self._held.persist(path, self._search.meaning())
+        self._held.persist(path, self._search.meaning)
 
     @property
     def ref_doc_ids(self) -> list[str]:
