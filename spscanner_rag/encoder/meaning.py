@@ -1,11 +1,13 @@
 """How much a sentence means what a question asks: cosines, weighed beside the scanner's logits."""
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Final, Self
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +89,9 @@ class MeaningWeights:
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
 
+_all: "WeakSet[Meaning]" = WeakSet()
+
+
 class Meaning:
     """An encoder, the vectors that it has made, and what its cosines count.
 
@@ -115,6 +120,11 @@ class Meaning:
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
         self._questions: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._bytes = 0
+        self.new_locks()
+        _all.add(self)
+
+    def new_locks(self) -> None:
+        """Forget who holds what: in a forked child nobody does."""
         self._lock, self._encoding = threading.Lock(), threading.Lock()
 
     def vectors(
@@ -182,6 +192,15 @@ class Meaning:
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
         return _made, (self.encoder, self.weights, self.own, self.most_bytes)
+
+
+def _after_fork() -> None:
+    for meaning in _all:
+        meaning.new_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _made(encoder: SentenceEncoder, weights: MeaningWeights, own: bool, most_bytes: int) -> Meaning:

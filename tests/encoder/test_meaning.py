@@ -1,5 +1,6 @@
 """What cosines count beside the scanner's logits, and the vectors that are kept."""
 
+import os
 import pickle
 import threading
 from dataclasses import replace
@@ -78,6 +79,16 @@ def test_a_text_is_read_once(encoder: TokenEncoder) -> None:
     assert counting.reads == 1
     assert sum(totals) == sum(steps) > 0
     assert meaning.known(digest_of(SENTENCES)) is not None
+
+
+def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -> None:
+    meaning = Meaning(encoder, WEIGHTS)
+    with meaning._encoding, meaning._lock:
+        child = os.fork()
+        if not child:
+            meaning.known("any")
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_vectors_are_bounded_in_bytes(encoder: TokenEncoder) -> None:

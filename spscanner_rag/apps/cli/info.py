@@ -10,6 +10,7 @@ from spscanner_rag import __version__
 from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped
 
 if TYPE_CHECKING:
+    from spscanner_rag.checkpoint import Checkpoint
     from spscanner_rag.scanner import Scanner
 
 _PACKAGES = ("torch", "tokenizers", "numpy", "sentencex", "nltk", "tiktoken", "huggingface_hub")
@@ -79,8 +80,16 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
         ("lexical channel", ", ".join(settings.lexical_names) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
+        ("encoder", _encoder(checkpoint)),
         ("SHA-256", f"checked: {', '.join(checkpoint.verified)}" if checkpoint.verified else "none to check"),
     ]
+
+
+def _encoder(checkpoint: "Checkpoint") -> str:
+    if checkpoint.encoder_file is None:
+        return "none"
+    shape = checkpoint.encoder_file.shape
+    return f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices in int8"
 
 
 def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
