@@ -340,7 +340,7 @@ def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeig
         raise ValueError(
             "got no question with evidence to fit the weights on; expected held-out documents with some"
         )
-    weights = torch.tensor([0.3, 20.0, 0.0, 0.0], requires_grad=True)
+    weights = torch.tensor([0.3, 2.0, 0.0, 0.0], requires_grad=True)
     optimizer = torch.optim.Adam([weights], FIT_RATE)
     counts = Counter(one.source for one in answered)
     columns = [

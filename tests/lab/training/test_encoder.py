@@ -104,19 +104,17 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
         EncoderTraining(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
 
 
-def test_weights_prefer_what_finds_the_relevant() -> None:
+def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     rng = np.random.default_rng(0)
     read = []
-    for number in range(60):
+    for number in range(200):
         relevant = np.zeros(30, bool)
-        relevant[rng.integers(30)] = number % 4 > 0
-        cosines = rng.normal(0, 0.1, 30) + 0.4 * relevant
-        read.append(
-            Fitted("a", rng.normal(0, 1, 30).astype(np.float32), cosines.astype(np.float32), relevant)
-        )
+        relevant[rng.integers(30)] = number % 10 > 0
+        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each two deviations
+        read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
     weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2))
-    assert weights.sentence > 5
-    assert abs(weights.scanner) < 1
+    assert weights.scanner > 0
+    assert 5 < weights.sentence / weights.scanner < 20
     assert (weights.mean, weights.deviation) == (0.1, 0.2)
     logits = np.concatenate([weights.logits(one.scanner, one.cosines) for one in read])
     share = np.concatenate([one.relevant for one in read]).mean()
