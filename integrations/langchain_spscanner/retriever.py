@@ -60,7 +60,8 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     first_stage : "bm25", "none" or Runnable, default "bm25"
         What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
         best of each document, and with an encoder its best sentence's meaning as well (then all texts are encoded
-        once, which takes minutes for a thousand); documents without a word of the question come last otherwise. ``"none"``: all are read. Or a
+        once, which takes minutes for a thousand); else documents without a word of the question come last.
+        ``"none"``: all are read. Or a
         retriever, or another runnable from a string to documents.
     retriever : Runnable, optional
         Another name of ``first_stage`` for a runnable.
