@@ -87,10 +87,9 @@ class QueryOnText:
 
     def logits(self, scanner: NDArray[np.float32]) -> NDArray[np.float32]:
         """The units' logits, from those that the model read, each (units,)."""
-        scanner = scanner + np.float32(self.offset)
         if self.cosines is None or self.weights is None:
-            return scanner
-        return self.weights.logits(scanner, self.cosines)
+            return scanner + np.float32(self.offset)
+        return self.weights.logits(scanner, self.cosines) + np.float32(self.weights.texts * self.offset)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
