@@ -26,7 +26,7 @@ RECORD: dict[str, Any] = {
 def write(path: Path, *records: object) -> Path:
     lines = "".join(record if isinstance(record, str) else json.dumps(record) + "\n" for record in records)
     if path.suffix == ".gz":
-        path.write_bytes(gzip.compress(lines.encode()))
+        path.write_bytes(gzip.compress(lines.encode(), mtime=0))
     else:
         path.write_text(lines, encoding="utf-8")
     return path
@@ -161,7 +161,7 @@ def test_errors_name_file_and_line(tmp_path: Path, line: str, message: str) -> N
 
 
 LINES = "".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode()
-PACKED = gzip.compress(LINES)
+PACKED = gzip.compress(LINES, mtime=0)
 MIDDLE = len(PACKED) // 2
 
 
@@ -169,7 +169,7 @@ MIDDLE = len(PACKED) // 2
     ("name", "content", "message"),
     [
         ("data.jsonl", LINES[: LINES.index(b"\n") + 1] + b'{"text": "\xff"}\n', "line 2: expected UTF-8"),
-        ("data.jsonl.gz", gzip.compress(b'{"text": "\xff"}\n'), "line 1: expected UTF-8"),
+        ("data.jsonl.gz", gzip.compress(b'{"text": "\xff"}\n', mtime=0), "line 1: expected UTF-8"),
         ("data.jsonl.gz", LINES, r"line 1: .*gzip"),
         ("data.jsonl.gz", PACKED[:MIDDLE], r"line \d+: "),
         ("data.jsonl.gz", PACKED[:MIDDLE] + b"\x00" * 40 + PACKED[MIDDLE + 40 :], r"line \d+: "),
