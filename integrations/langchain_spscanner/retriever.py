@@ -61,8 +61,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
         best of each document, and with an encoder its best sentence's meaning as well (then all texts are encoded
         once, which takes minutes for a thousand); else documents without a word of the question come last.
-        ``"none"``: all are read. Or a
-        retriever, or another runnable from a string to documents.
+        ``"none"``: all are read. Or a retriever, or another runnable from a string to documents.
     retriever : Runnable, optional
         Another name of ``first_stage`` for a runnable.
     read_documents, read_tokens : int, optional

@@ -52,15 +52,6 @@ class SentenceVectors(NamedTuple):
         return found * self.scales.astype(np.float32)
 
 
-class Laid(Protocol):
-    """The sentences of a text, ready to be read."""
-
-    @property
-    def tokens(self) -> int:
-        """The number of tokens that will be read."""
-        ...
-
-
 class SentenceEncoder(Protocol):
     """Gives the vectors of questions and of sentences in their context."""
 
@@ -71,8 +62,8 @@ class SentenceEncoder(Protocol):
         """The vector of a question, of length 1: (width,)."""
         ...
 
-    def laid(self, sentences: Sequence[str]) -> Any:  # noqa: ANN401 - a `Laid` of its own
-        """Lay the sentences of one text, in order, out for `read`."""
+    def laid(self, sentences: Sequence[str]) -> Any:  # noqa: ANN401 - an object of its own
+        """Lay the sentences of one text, in order, out for `read`; its ``tokens`` says how many that reads."""
         ...
 
     def read(self, laid: Any, after_step: AfterStep) -> SentenceVectors:  # noqa: ANN401

@@ -38,6 +38,7 @@ class Corpus:
         vectors: "CorpusVectors | None" = None,
     ) -> None:
         self.texts = texts
+        self._digests: dict[str, str] = {}  # of the sentences of texts, by their keys
         self.vectors = CorpusVectors() if vectors is None else vectors
         self.keys = _keys(texts)
         self.counts = CollectionIndex() if counts is None else counts
@@ -76,8 +77,10 @@ class Corpus:
         from spscanner_rag.encoder.sentences import digest_of
 
         for number in numbers:
-            sentences = self._sentences(number)
-            meaning.keep(digest_of(sentences), self._vectors(number, meaning, cancelled))
+            vectors, key = self._vectors(number, meaning, cancelled), self.keys[number]
+            if key not in self._digests:  # else it would be cut again for every question
+                self._digests[key] = digest_of(self._sentences(number))
+            meaning.keep(self._digests[key], vectors)
 
     def knows(self, number: int, meaning: "Meaning") -> bool:
         """True if the vectors of a text are here, made by this encoder."""

@@ -72,8 +72,8 @@ class SPScannerRetriever(BaseRetriever):
         What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
         best of each document, and with an encoder its best sentence's meaning as well (then all texts are encoded
         once, which takes minutes for a thousand); else documents without a word of the question come last.
-        ``"none"``: all are read. Or a
-        retriever: the documents of the nodes that it finds are read, or a node itself if its document is unknown.
+        ``"none"``: all are read. Or a retriever: the documents of the nodes that it finds are read, or a node
+        itself if its document is unknown.
     retriever : BaseRetriever, optional
         Another name of ``first_stage`` for a retriever.
     read_documents, read_tokens : int, optional
