@@ -357,6 +357,10 @@ class Scanner:
         """The encoder and what its cosines count; None without one."""
         return self.reading.meaning
 
+    def answerable(self, logits: NDArray[np.float32]) -> float | None:
+        """The probability that a text whose units have these logits, (units,), answers; see `ScanResult`."""
+        return self.reading.answerable(logits)
+
     @property
     def uses_collection(self) -> bool:
         """True if logits depend on the other texts of a collection, as with a lexical channel."""

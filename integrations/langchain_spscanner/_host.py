@@ -143,5 +143,7 @@ class DocumentAnswer(Answer[Document, Document]):
         return (
             own
             | {SCORE_KEY: scores["score"]}
-            | scores_metadata(scores["logit"], scores["document_score"], scores["retrieval_score"])
+            | scores_metadata(
+                scores["logit"], scores["document_score"], scores["retrieval_score"], scores["answerable"]
+            )
         )

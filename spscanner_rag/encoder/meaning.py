@@ -1,5 +1,6 @@
 """How much a sentence means what a question asks: cosines, weighed beside the scanner's logits."""
 
+import math
 import os
 import threading
 from collections import OrderedDict
@@ -44,7 +45,8 @@ class MeaningWeights:
     logit, c the cosine of the question with the sentence, n and w its mean over the sentences up to `NEAR` and
     `WIDE` away. ``texts`` weighs what a text of a collection loses to the best one by words; of 0.12, 0.4 and 1,
     0.4 ranked documents best. ``mean`` and ``deviation`` are those of the encoder's cosines of unrelated texts, to
-    which another encoder's cosines are scaled.
+    which another encoder's cosines are scaled. ``answer_scale`` and ``answer_bias`` make of a text's logits the
+    probability that it answers; without a scale there is none.
     """
 
     scanner: float = 1.0
@@ -55,6 +57,8 @@ class MeaningWeights:
     texts: float = 0.4
     mean: float = 0.0
     deviation: float = 1.0
+    answer_scale: float = 0.0
+    answer_bias: float = 0.0
 
     def __post_init__(self) -> None:
         for weight in fields(self):
@@ -89,6 +93,24 @@ class MeaningWeights:
         near, wide = _smoothed(cosines, NEAR), _smoothed(cosines, WIDE)
         added = self.sentence * cosines + self.near * (near - cosines) + self.wide * (wide - cosines)
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+    def answerable(self, logits: NDArray[np.float32]) -> float | None:
+        """The probability that a text with such logits, (sentences,), answers; None where no weights say it.
+
+        It grows with their `summed_odds`: one sentence that answers is enough.
+        """
+        if not self.answer_scale:
+            return None
+        if not len(logits):
+            return 0.0
+        # The sigmoid, which a hyperbolic tangent gives without overflow.
+        return (1 + math.tanh((self.answer_scale * summed_odds(logits) + self.answer_bias) / 2)) / 2
+
+
+def summed_odds(logits: NDArray[np.float32]) -> float:
+    """The logarithm of the sum of the odds of some sentences, at least one, from their logits, (sentences,)."""
+    best = float(logits.max())
+    return best + math.log(float(np.exp(logits - best, dtype=np.float64).sum()))
 
 
 _all: "WeakSet[Meaning]" = WeakSet()

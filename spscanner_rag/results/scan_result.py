@@ -42,6 +42,9 @@ class ScanResult:
         Ascending number of each sentence's block, which neighbours and merged passages never leave. None: all one.
     tokens_read : int, optional
         Tokens of the document that the model read, without the question and its repetitions. None: not counted.
+    answerable : float, optional
+        The probability that some sentence answers, from 0 to 1. None where the scanner gives none, as without its
+        own encoder.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class ScanResult:
     count_tokens: CountTokens | None = None
     blocks: NDArray[np.int64] | None = None
     tokens_read: int | None = None
+    answerable: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("starts", "ends", "logits", "blocks"):
@@ -304,13 +308,14 @@ class ScanResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the document's text, for JSON.
 
-        ``query``, ``characters`` of the document, ``tokens_read`` (None if not counted), and ``sentences`` in
-        document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
+        ``query``, ``characters`` of the document, ``tokens_read`` and ``answerable`` (None if unknown), and
+        ``sentences`` in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
         return {
             "query": self.query,
             "characters": len(self.text),
             "tokens_read": self.tokens_read,
+            "answerable": self.answerable,
             "sentences": [
                 {
                     "start": each.start,
@@ -356,7 +361,8 @@ class ScanResult:
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.
         arrays = self.starts, self.ends, self.logits
-        return ScanResult, (self.query, self.text, *arrays, None, self.blocks, self.tokens_read)
+        counted = self.blocks, self.tokens_read, self.answerable
+        return ScanResult, (self.query, self.text, *arrays, None, *counted)
 
     def __copy__(self) -> "ScanResult":
         return self  # immutable

@@ -36,9 +36,10 @@ def check_return_nodes(value: object) -> ReturnNodes:
 ID_KEY = "spscanner_id"
 """Key of the id of a sentence, the same in every run."""
 
-_LOGIT, _DOCUMENT_SCORE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KEYS = (
+_LOGIT, _DOCUMENT_SCORE, _ANSWERABLE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KEYS = (
     "spscanner_logit",
     "spscanner_document_score",
+    "spscanner_answerable",
     "spscanner_retrieval_score",
     "spscanner_tokens_kept",
     "spscanner_tokens_read",
@@ -46,10 +47,13 @@ _LOGIT, _DOCUMENT_SCORE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KE
 """Keys whose values depend on the question."""
 
 
-def scores_metadata(logit: float, document_score: float, retrieval_score: float | None) -> dict[str, float]:
-    """The scores of a result; ``retrieval_score`` only if there is one."""
+def scores_metadata(
+    logit: float, document_score: float, retrieval_score: float | None, answerable: float | None
+) -> dict[str, float]:
+    """The scores of a result; the last two only if there are any."""
     scores = {_LOGIT: logit, _DOCUMENT_SCORE: document_score}
-    return scores if retrieval_score is None else scores | {_RETRIEVAL_SCORE: retrieval_score}
+    further = {_ANSWERABLE: answerable, _RETRIEVAL_SCORE: retrieval_score}
+    return scores | {name: value for name, value in further.items() if value is not None}
 
 
 def compression_metadata(kept: int, read: int) -> dict[str, int]:
@@ -81,6 +85,7 @@ class Scores(TypedDict):
     logit: float
     document_score: float
     retrieval_score: float | None
+    answerable: float | None
 
 
 class Answer(ABC, Generic[Item, Result]):
@@ -120,6 +125,7 @@ class Answer(ABC, Generic[Item, Result]):
             "logit": hit.logit,
             "document_score": hit.document_score,
             "retrieval_score": retrieval_score if self.keep_retrieval_score else None,
+            "answerable": hit.answerable,
         }
 
 

@@ -58,6 +58,9 @@ class ScanFields(BaseModel):
     threshold: SkipValidation[float | None] = None
     """Minimum score, from 0 to 1, inclusive; None for no limit."""
 
+    require_answer: SkipValidation[float | None] = None
+    """Minimum probability that a document answers, from 0 to 1; what is below gives no result."""
+
     max_tokens: SkipValidation[int | None] = None
     """Token budget of all results together; None for no budget."""
 

@@ -1,6 +1,6 @@
 """Score several texts for one query, select the best sentences of all of them, and find where they come from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +23,14 @@ class Selection(results.Selection):
     """The selection of a search: over all texts together, best first unless ``order`` is "document"."""
 
     order: Order = "score"
+    require_answer: float | None = None
+    """The lowest probability that a text answers, of those that anything is taken of."""
+
+    def __post_init__(self) -> None:
+        results.Selection.__post_init__(self)
+        least = self.require_answer
+        if least is not None and not (type(least) in (int, float) and 0 <= least <= 1):
+            raise ValueError(f"require_answer: got {least!r}; expected a probability from 0 to 1, or None")
 
 
 class Hit(NamedTuple):
@@ -36,6 +44,7 @@ class Hit(NamedTuple):
     start: int  # its span in that text
     end: int
     document_score: float  # the score of the best sentence of its text, selected or not
+    answerable: float | None = None  # the probability that its text answers, where the scorer says it
 
 
 def search(
@@ -51,12 +60,19 @@ def search(
     """Score the sentences of several texts, ``batch_size`` texts at a time, and ``choose`` the best.
 
     The texts are one collection, so that their scores compare, or ``collection`` has the words of a larger one.
-    Sentences that overlap no piece are scored but not selected.
+    Sentences that overlap no piece are scored but not selected, nor are those of texts below ``require_answer``.
+    Raises ``ValueError`` where that is asked of a scorer that does not say how probably a text answers.
     """
     count_tokens = choose.count_tokens
     if count_tokens is None:
         count_tokens = getattr(scorer, "count_tokens", None)
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
+    said: Callable[[NDArray[np.float32]], float | None] = getattr(scorer, "answerable", lambda logits: None)
+    if choose.require_answer is not None and said(np.zeros(0, np.float32)) is None:
+        raise ValueError(
+            f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
+            "scanner with its own encoder, such as the bundled one, or threshold= instead"
+        )
     if not texts:
         return []
     counted: list[list[Unit]] = []
@@ -65,20 +81,24 @@ def search(
         collection = words_together(scorer, counted, cancelled)
     scanned: list[ScanResult] = []
     best: list[float] = []  # of each text, the score of its best sentence
+    answerable: list[float | None] = []  # of each text
     for first in range(0, len(texts), batch_size):
         batch = range(first, min(first + batch_size, len(texts)))
         cuts = [counted[i] if counted else _cut_before(scorer, texts, i, cancelled) for i in batch]
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
         scored = score_batch(scorer, requests, cancelled, collection)
         for number, units, logits in zip(batch, cuts, scored, strict=True):
-            scanned.append(_scanned(query, texts[number], units, logits, counter))
+            answerable.append(said(logits))
+            answers = choose.require_answer is None or (answerable[-1] or 0.0) >= choose.require_answer
+            scanned.append(_scanned(query, texts[number], units if answers else [], logits, counter))
             best.append(float(sigmoid(logits.max(initial=-np.inf))))
     hits = []
     for number, passage in Together(scanned).select(choose):
         start, end, own = passage.start, passage.end, scanned[number]
         logit = float(own.logits[slice(*np.searchsorted(own.starts, (start, end)))].max())
         place = texts[number].place(start, end)
-        hits.append(Hit(passage.text, passage.score, logit, number, place, start, end, best[number]))
+        of_text = best[number], answerable[number]
+        hits.append(Hit(passage.text, passage.score, logit, number, place, start, end, *of_text))
     return hits
 
 

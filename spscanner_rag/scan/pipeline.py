@@ -59,6 +59,7 @@ class Scored(NamedTuple):
     request: ScanRequest
     cut: PreparedText
     logits: NDArray[np.float32]
+    answerable: float | None = None
 
     def result(self, count_tokens: CountTokens) -> ScanResult:
         """The same for users; ``count_tokens`` counts the tokens of its budgets."""
@@ -70,6 +71,7 @@ class Scored(NamedTuple):
             self.logits,
             count_tokens,
             tokens_read=len(self.cut.input_ids),
+            answerable=self.answerable,
         )
 
 
@@ -172,7 +174,7 @@ class Pipeline:
         with closing(one_ahead(runs) if in_thread else runs) as ready:
             for run in ready:
                 for (request, asked), logits in zip(run, self._logits(run, meter), strict=True):
-                    yield Scored(request, asked.text, logits)
+                    yield Scored(request, asked.text, logits, self.reading.answerable(logits))
 
     def _prepared(
         self, requests: Iterable[ScanRequest], meter: Meter

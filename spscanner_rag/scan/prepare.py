@@ -175,6 +175,12 @@ class Reading:
             return self.segmenter.segment_in_pieces(text, between_pieces)
         return self.segmenter.segment(text)
 
+    def answerable(self, logits: NDArray[np.float32]) -> float | None:
+        """The probability that a text with such logits answers; None unless the weights are its encoder's own."""
+        if self.meaning is None or not self.meaning.own:
+            return None
+        return self.meaning.weights.answerable(logits)
+
     @property
     def lexical(self) -> bool:
         """True if a text's logits depend on the words of the collection that it belongs to."""

@@ -55,6 +55,7 @@ class Found:
     logit: float
     document_score: float
     retrieval_score: float | None
+    answerable: float | None
     tokens: tuple[int | None, int | None]
     span: tuple[int | None, int | None]
     metadata: dict[str, Any]
@@ -98,9 +99,8 @@ class _LangChain(Host):
 
     def found(self, result: LangChainDocument) -> Found:
         own = dict(result.metadata)
-        scores = (
-            own.pop(f"spscanner_{name}", None) for name in ("logit", "document_score", "retrieval_score")
-        )
+        names = "logit", "document_score", "retrieval_score", "answerable"
+        scores = (own.pop(f"spscanner_{name}", None) for name in names)
         score = own.pop("relevance_score")
         tokens = own.pop("spscanner_tokens_kept", None), own.pop("spscanner_tokens_read", None)
         span = own.pop("start_index", None), own.pop("end_index", None)
@@ -118,7 +118,8 @@ class _LlamaIndex(Host):
     def found(self, result: Any) -> Found:
         node = result.node
         span = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-        scores = result.score, result.logit, result.document_score, result.retrieval_score
+        names = "score", "logit", "document_score", "retrieval_score", "answerable"
+        scores = (getattr(result, name) for name in names)
         tokens = result.tokens_kept, result.tokens_read
         return Found(node.get_content(), node.node_id, *scores, tokens, span, dict(node.metadata))
 

@@ -159,6 +159,31 @@ def test_limits(host: Host, top_k: int) -> None:
         assert sum(map(len, texts(ask(max_tokens=budget, count_tokens=len)))) <= budget
 
 
+class Sure(WordScorer):
+    """Says how probably a text answers."""
+
+    def answerable(self, logits: np.ndarray[Any, Any]) -> float | None:
+        return 0.9 if logits.max(initial=-9) > 0 else 0.2
+
+
+@all_four
+@pytest.mark.parametrize("mode", ["sentence", "node", "pruned"])
+def test_documents_that_hardly_answer_are_left_out_on_request(host: Host, mode: str) -> None:
+    scorer = Sure()
+    docs = [*DOCS, Doc("Rain fell. It was cold.", "r")]
+
+    def ask(**options: Any) -> list[Found]:
+        return host.ask(docs, QUERY, scorer=scorer, k=None, return_nodes=mode, **options)
+
+    said = {each.id[0]: each.answerable for each in ask()}
+    assert said["r"] == 0.2
+    assert 0.9 in said.values()
+    assert {each.id[0] for each in ask(require_answer=0.5)} == {name for name, p in said.items() if p == 0.9}
+    assert ask(require_answer=1.0) == []
+    with pytest.raises(ValueError, match=r"require_answer.*WordScorer.*threshold"):
+        host.ask(docs, QUERY, scorer=WordScorer(), require_answer=0.5)
+
+
 @all_four
 def test_order_neighbours_and_merging(host: Host) -> None:
     whole = ask = "Who signed the treaty on the island?"
@@ -238,7 +263,13 @@ def test_every_result_has_the_tokens_of_all_on_request(host: Host, mode: str) ->
     ("name", "value"),
     [
         *(("k", value) for value in (0, -3, 1.5, True, "3", "knee", "elbow:9-3")),
-        *(("k_per_document", 0), ("threshold", 1.5), ("threshold", float("nan")), ("max_tokens", 0)),
+        *(
+            ("k_per_document", 0),
+            ("threshold", 1.5),
+            ("threshold", float("nan")),
+            ("require_answer", 2),
+            ("max_tokens", 0),
+        ),
         *(("count_tokens", "no_such"), ("count_tokens", 3), ("context_sentences", -1), ("order", "best")),
         *(("merge_adjacent", "yes"), ("diversity", 2), ("batch_size", 0), ("return_nodes", "nodes")),
         ("no_such_field", 3),

@@ -294,6 +294,7 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
         "query": "Who \ud800?",
         "characters": len(result.text),
         "tokens_read": 9,
+        "answerable": None,
     }
     for described, sentence in zip(result.to_dict()["sentences"], result.sentences, strict=True):
         assert result.text[described["start"] : described["end"]] == described["text"] == sentence.text

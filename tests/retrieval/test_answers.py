@@ -182,8 +182,8 @@ def test_what_pruning_saved(text: str, pruned: str, share: float) -> None:
 
 
 def test_scores() -> None:
-    assert (*scores_metadata(1.5, 0.9, 0.0), *compression_metadata(3, 30)) == SCORE_KEYS
-    assert scores_metadata(1.5, 0.9, None) == {"spscanner_logit": 1.5, "spscanner_document_score": 0.9}
+    assert (*scores_metadata(1.5, 0.9, 0.0, 0.5), *compression_metadata(3, 30)) == SCORE_KEYS
+    assert scores_metadata(1.5, 0.9, None, None) == {"spscanner_logit": 1.5, "spscanner_document_score": 0.9}
 
 
 def test_a_sentence_over_a_page_break() -> None:

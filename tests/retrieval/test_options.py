@@ -24,6 +24,7 @@ OPTIONS: dict[str, Any] = {
     "best": 50,
     "best_of_each": None,
     "threshold": None,
+    "require_answer": None,
     "max_tokens": None,
     "count_tokens": None,
     "context_sentences": 0,

@@ -26,14 +26,14 @@ JSON_LAYOUT = """JSON is one object:
 
 \b
 {"query": str, "model": str, "documents": [
-  {"path": str, "characters": int, "sentences": int, "passages": [
+  {"path": str, "characters": int, "sentences": int, "answerable": float or null, "passages": [
     {"start": int, "end": int, "line": int, "column": int, "page": str, "page_number": int, "headings": [str],
      "rank": int, "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
 
 start and end count the characters of the text that was read from 0, end excluded (--text-out writes it); page
-and page_number are there for a document with pages, headings for one with headings; rank counts the sentences
-of all documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context
-added.
+and page_number are there for a document with pages, headings for one with headings; answerable is the
+probability that the document answers, where the checkpoint says it; rank counts the sentences of all
+documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
 
 

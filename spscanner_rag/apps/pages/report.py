@@ -9,7 +9,7 @@ from markupsafe import Markup
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.labels import short_names
 from spscanner_rag.apps.pages.quotes import Breaks, readable
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, compression_of
+from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
 
@@ -73,7 +73,7 @@ class _Shown:
             place=f"{section} · {line}" if section else line,
             quote=readable(passage.text),
             facts=f"{rank} of {of} · score {passage.score:.3f} · {where} · {share:.0f} % into the document",
-            level=level_of(passage.score, page.best),
+            level=level_of(passage.score),
             first=passage.score == page.first,
         )
 
@@ -146,6 +146,7 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
         characters=sum(len(each.result.text) for each in scanned),
         sentences=sum(len(each.result.logits) for each in scanned),
         counted=compression_of(scanned),
+        unclear=NOT_CLEAR if is_unclear(scanned) else "",
         levels=range(1, LEVELS + 1),
         width=STRIP_WIDTH,
         height=STRIP_HEIGHT,
@@ -164,9 +165,9 @@ def report_script() -> str:
     return resource("pages/templates/report.js")
 
 
-def level_of(score: float, best: float) -> int:
-    """Strength of a pick's highlight, 1 to 8, by its share of the best score on the page."""
-    return min(LEVELS, max(1, round(LEVELS * score / max(best, 1e-12))))
+def level_of(score: float) -> int:
+    """Strength of a pick's highlight, 1 to 8: of the root, since a tenth is much for a sentence."""
+    return min(LEVELS, max(1, round(LEVELS * score**0.5)))
 
 
 def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:

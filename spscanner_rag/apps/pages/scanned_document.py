@@ -40,6 +40,18 @@ class ScannedDocument:
         return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
 
 
+UNCLEAR = 0.5
+"""Below this probability that a document answers, it is said that no sentence clearly does."""
+
+NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
+
+
+def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
+    """True if the scanner says of each document how probably it answers, and none does so clearly."""
+    known = [one.result.answerable for one in documents]
+    return all(one is not None and one < UNCLEAR for one in known) and any(one.picks for one in documents)
+
+
 def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
     """Tokens of all passages, one by one, and of all documents; None where nothing counts tokens."""
     kept = read = 0
@@ -63,6 +75,7 @@ def _document(scanned: ScannedDocument) -> dict[str, object]:
         "path": scanned.document.path,
         "characters": len(scanned.document.text),
         "sentences": len(scanned.result.logits),
+        "answerable": scanned.result.answerable,
         "passages": list(_passages(scanned)),
     }
 

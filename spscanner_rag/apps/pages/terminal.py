@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, compression_of
+from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
 from spscanner_rag.scorers import Progress as TokensRead
@@ -64,6 +64,8 @@ def render_documents(documents: Sequence[ScannedDocument], context: int, stream:
     console = open_console(stream)
     found = [scanned for scanned in documents if scanned.picks] or documents
     shown = captured(console, found, lambda scanned: _print_document(console, scanned, context))
+    if is_unclear(documents):
+        shown = f"{NOT_CLEAR}\n\n{shown}"
     if len(found) < len(documents):
         left = len(documents) - len(found)
         shown += f"\nNo sentence was selected in {left:,} of {len(documents):,} documents.\n"

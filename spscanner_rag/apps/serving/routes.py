@@ -158,6 +158,7 @@ def _described(body: Scan, results: list[ScanResult], selection: Selection) -> d
                 "index": number,
                 "score": relevance(result.document_score()),
                 "sentences": len(result.logits),
+                "answerable": result.answerable,
                 "passages": [
                     {"start": one.start, "end": one.end, "score": one.score, "text": one.text}
                     for one in result.selected(selection)

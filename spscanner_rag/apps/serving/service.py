@@ -143,10 +143,7 @@ class Service:
     def results(self, scored: Iterable[Scored]) -> list[ScanResult]:
         """Return what was read as results that select passages."""
         count = self.scanner.count_tokens
-        return [
-            ScanResult(one.request.query, one.request.text, one.cut.starts, one.cut.ends, one.logits, count)
-            for one in scored
-        ]
+        return [one.result(count) for one in scored]
 
     def keep_collection(self, digest: str, content: bytes) -> None:
         """Keep a collection's ``.npz`` of words; ``RefusedError`` 422 if it is damaged or has another digest."""

@@ -43,7 +43,7 @@ class Record:
     gigaflops: float | None = None  # for the first question on the document
     peak_megabytes: float | None = None  # resident memory of the process while the document was scored
     answerable: bool = True
-    highest: float | None = None  # the highest probability of a sentence, if calibration is measured
+    highest: float | None = None  # of an answer, or of the best sentence, if calibration is measured
     bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
     documents_read: int | None = None  # scored for a question that is asked of a corpus
     tokens_read: int | None = None  # of these documents

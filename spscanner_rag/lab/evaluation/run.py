@@ -172,7 +172,7 @@ class Ask:
                 answerable=question.answerable,
             )
             if self.calibrate:
-                record = _calibrated(record, pool, values, question)
+                record = _calibrated(record, scorers[self.scorer], pool, values, question)
             if question.answerable:
                 own = units.place(right, evidence)
                 record = replace(
@@ -228,10 +228,15 @@ class Ask:
         )
 
 
-def _calibrated(record: Record, pool: Pool, scores: NDArray[np.floating], question: Question) -> Record:
-    """The record with its highest probability and, if there is evidence, the bins of all probabilities."""
+def _calibrated(
+    record: Record, scorer: Scorer, pool: Pool, scores: NDArray[np.floating], question: Question
+) -> Record:
+    """The record with the probability of an answer and, if there is evidence, the bins of the sentences'."""
     probabilities = sigmoid(scores)
-    record = replace(record, highest=float(probabilities.max(initial=0.0)))
+    highest = getattr(scorer, "answerable", lambda logits: None)(scores)
+    if highest is None:
+        highest = float(probabilities.max(initial=0.0))
+    record = replace(record, highest=highest)
     if not question.answerable:
         return record
     relevant = relevant_units(*pool.spans, question.evidence)

@@ -19,7 +19,7 @@ from torch.nn.functional import normalize, softplus
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.bert import Bert, quantized, restored
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, summed_odds, unrelated_cosines
 from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
 from spscanner_rag.lab.evidence.calibration import fit_platt
@@ -44,7 +44,7 @@ MOST_QUESTIONS = 10
 MOST_EVIDENCE = 60
 """Sentences; of a question with more, no one sentence is what it looks for."""
 
-THRESHOLD_WEIGHT = 0.2
+THRESHOLD_WEIGHT = 0.5
 
 Enclosed = Callable[[Sequence[int]], list[int]]
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -142,8 +142,8 @@ class EncoderTraining:
     """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
 
     The loss of a question is that of its sentence among all sentences of both stretches (softmax over scaled
-    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which the sentences of
-    the other document must stay below and its own must exceed; for a question that its document leaves open, all.
+    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which its sentence must
+    exceed and all others must stay below; for a question that its document leaves open, all of the document's.
     Word embeddings are frozen: they are half of the weights, and few words of a new document were trained on.
 
     Parameters
@@ -231,7 +231,7 @@ class EncoderTraining:
         right = torch.zeros_like(own)
         right[relevant] = True
         ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
-        below = softplus(scores[~own].logsumexp(0) - threshold)
+        below = softplus(scores[~right].logsumexp(0) - threshold)
         above = softplus(threshold - scores[right].logsumexp(0))
         return ranking + THRESHOLD_WEIGHT * (below + above)
 
@@ -362,7 +362,28 @@ def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeig
     mixed = replace(
         mixed, **{name: scale * value for name, value in zip(_FEATURES, found, strict=True)}, bias=shift
     )
-    return mixed
+    scale, shift = _answer_weights([(mixed.logits(one.scanner, one.cosines), one.relevant) for one in read])
+    return replace(mixed, answer_scale=scale, answer_bias=shift)
+
+
+def _answer_weights(read: Sequence[tuple[NDArray[np.float32], NDArray[np.bool_]]]) -> tuple[float, float]:
+    """What makes of a text's logits, here with its relevant sentences, the probability that it answers.
+
+    Texts that answer are held against those that leave a question open and, since these are few, against
+    themselves without the sentences that answer: near misses, harder to tell than texts on another subject. Where
+    too few questions were read, or the odds do not tell, nothing is said: the scale is 0.
+    """
+    odds, answers = list[float](), list[bool]()
+    for logits, relevant in read:
+        for some, is_answer in ((logits, True), (logits[~relevant], False)):
+            if len(some) and (relevant.any() or not is_answer):
+                odds.append(summed_odds(some))
+                answers.append(is_answer)
+    try:
+        scale, shift = fit_platt(odds, answers)
+    except ValueError:  # one kind only, or none that overlap
+        return 0.0, 0.0
+    return (scale, shift) if scale > 0 else (0.0, 0.0)
 
 
 def _columns(one: Fitted) -> NDArray[np.float32]:

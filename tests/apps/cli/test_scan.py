@@ -54,7 +54,8 @@ def test_json_says_the_same_as_the_library(scan: Run, document: Path, checkpoint
         }
         for passage in result.select(top_k=3, context=1, order="score")
     ]
-    of_document = {"path": str(document), "characters": len(TEXT), "sentences": 9, "passages": expected}
+    of_document = {"path": str(document), "characters": len(TEXT), "sentences": 9, "answerable": None}
+    of_document["passages"] = expected
     assert answer == {"query": QUESTION, "model": str(checkpoint), "documents": [of_document]}
 
 

@@ -1,6 +1,8 @@
 """The page of a scan: everything of a document is text in it, and every link leads somewhere."""
 
+import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument
+from spscanner_rag.apps.pages.terminal import render_documents
 from spscanner_rag.apps.pages.together import select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
@@ -114,11 +117,23 @@ def test_only_picks_are_highlighted_the_stronger_the_better() -> None:
     assert [mark.get("data-rank") for mark in best_first] == ["1", *[None] * 19]
 
 
+@pytest.mark.parametrize(("score", "level"), [(1, 8), (0.25, 4), (0.01, 1), (0, 1)])
+def test_strength_is_absolute(score: float, level: int) -> None:
+    assert level_of(score) == level
+
+
 @pytest.mark.parametrize(
-    ("score", "best", "level"), [(0.3, 0.3, 8), (0.01, 0.3, 1), (0.15, 0.3, 4), (0, 0, 1)]
+    ("says", "unclear"),
+    [((0.1,), True), ((0.9,), False), ((None,), False), ((0.1, 0.2), True), ((0.1, 0.9), False)],
 )
-def test_strength_is_the_share_of_the_best_score(score: float, best: float, level: int) -> None:
-    assert level_of(score, best) == level
+def test_it_is_said_where_nothing_clearly_answers(says: tuple[float | None, ...], unclear: bool) -> None:
+    documents = [scan("One. Two. Three.", path=f"{number}.txt") for number in range(len(says))]
+    scanned = [
+        replace(document, result=replace(document.result, answerable=probability))
+        for document, probability in zip(documents, says, strict=True)
+    ]
+    assert (NOT_CLEAR in text_of(checked(*scanned).root)) == unclear
+    assert render_documents(scanned, 0, io.StringIO()).startswith(NOT_CLEAR) == unclear
 
 
 def test_the_strip_shows_where_the_picks_stand() -> None:

@@ -21,7 +21,7 @@ def scanned(sentences: list[str], best: list[int], path: str = "a.txt") -> Scann
         text += f"{sentence}\n"
     ends = [start + len(sentence) for start, sentence in zip(starts, sentences, strict=True)]
     logits = np.full(len(sentences), -5.0, dtype=np.float32)
-    logits[best] = np.linspace(4, 2, num=len(best))
+    logits[best] = np.linspace(4, 0, num=len(best))
     result = ScanResult("Who?", text, starts, ends, logits)
     picks = result.select(top_k=len(best), order="score")
     return ScannedDocument(TextFile(path, text), result, picks, picks)

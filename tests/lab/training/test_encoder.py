@@ -119,6 +119,11 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     logits = np.concatenate([weights.logits(one.scanner, one.cosines) for one in read])
     share = np.concatenate([one.relevant for one in read]).mean()
     assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(share, abs=0.01)
+    says = [weights.answerable(logits[30 * i : 30 * i + 30]) for i in range(200)]
+    assert min(filter(None, says)) > 0
+    without = [weights.answerable(logits[30 * i : 30 * i + 30][~one.relevant]) for i, one in enumerate(read)]
+    assert np.mean(says) > np.mean(without) + 0.1
+    assert np.mean(says + without) == pytest.approx(180 / 400, abs=0.1)  # of all texts, these answer
     with pytest.raises(ValueError, match="evidence"):
         fitted_weights([one for one in read if not one.relevant.any()], weights)
 

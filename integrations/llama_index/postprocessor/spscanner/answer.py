@@ -38,6 +38,8 @@ class ScannedNode(NodeWithScore):
         The score of the best sentence of its whole document, whether that was selected or not.
     retrieval_score : float or None
         The score that it was retrieved with, on request and if there was one.
+    answerable : float or None
+        The probability that its document answers; None where the scorer does not say it.
     tokens_kept, tokens_read : int or None
         On request, the tokens of all results of the question together, and of all texts that were read for it.
     """
@@ -45,6 +47,7 @@ class ScannedNode(NodeWithScore):
     logit: float
     document_score: float
     retrieval_score: float | None = None
+    answerable: float | None = None
     tokens_kept: int | None = None
     tokens_read: int | None = None
 
@@ -55,7 +58,7 @@ class ScannedNode(NodeWithScore):
 
     def scores(self) -> dict[str, float]:
         """Logit, document score and, if there are any, retrieval score and tokens, under their metadata keys."""
-        scores = scores_metadata(self.logit, self.document_score, self.retrieval_score)
+        scores = scores_metadata(self.logit, self.document_score, self.retrieval_score, self.answerable)
         if self.tokens_kept is None or self.tokens_read is None:
             return scores
         return scores | compression_metadata(self.tokens_kept, self.tokens_read)

@@ -85,7 +85,7 @@ class SPScannerRetriever(BaseRetriever):
         nothing is retrieved.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         The scorer; see `SPScannerPostprocessor`.
-    threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity
+    threshold, require_answer, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
@@ -124,6 +124,7 @@ class SPScannerRetriever(BaseRetriever):
         dtype: str = "auto",
         model_kwargs: Mapping[str, Any] | None = None,
         threshold: float | None = None,
+        require_answer: float | None = None,
         max_tokens: int | None = None,
         count_tokens: CountTokens | str | None = None,
         context_sentences: int = 0,
@@ -143,7 +144,8 @@ class SPScannerRetriever(BaseRetriever):
         options = {
             "model": model, "scanner": scanner, "scorer": scorer, "device": device, "dtype": dtype,
             "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
-            "top_k_per_document": top_k_per_document, "threshold": threshold, "max_tokens": max_tokens,
+            "top_k_per_document": top_k_per_document, "threshold": threshold,
+            "require_answer": require_answer, "max_tokens": max_tokens,
             "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
             "merge_adjacent": merge_adjacent, "diversity": diversity, "batch_size": batch_size,
             "return_nodes": return_nodes, "keep_retrieval_score": keep_retrieval_score,
