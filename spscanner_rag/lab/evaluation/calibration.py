@@ -61,9 +61,9 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
     rates = Table(
         "Calibration",
         f"Calibration error (ECE, {bins} bins) of the sentences of answerable questions; share of "
-        f"questions of which the scanner says, with a probability of {THRESHOLD} or more, that the document answers "
-        "them (without its own encoder: that some sentence does), where it does (hits) and where it does not (false "
-        "alarms); AUROC of that probability, answerable against not. "
+        f"questions of which a probability of {THRESHOLD} or more says that the document answers them (without an "
+        "encoder of its own: that a sentence does), where it does (hits) and where it does not (false alarms); "
+        "AUROC of that probability, answerable against not. "
         f"Percent, with 95 % intervals.{others}",
         ["source", "retriever", "sentences", "calibration error", "hits", "false alarms", "AUROC"],
         [
