@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -116,6 +116,16 @@ def summed_odds(logits: NDArray[np.float32]) -> float:
 _all: "WeakSet[Meaning]" = WeakSet()
 
 
+class VectorStore(Protocol):
+    """Keeps vectors outside the process."""
+
+    def get(self, encoder: str, key: str) -> SentenceVectors | None:
+        """The vectors that the encoder with this digest made of the sentences with that one, if they are kept."""
+
+    def put(self, encoder: str, key: str, vectors: SentenceVectors) -> None:
+        """Keep them."""
+
+
 class Meaning:
     """An encoder, the vectors that it has made, and what its cosines count.
 
@@ -144,6 +154,7 @@ class Meaning:
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
         self._questions: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._bytes = 0
+        self.store: VectorStore | None = None  # is asked before a text is read
         self.new_locks()
         _all.add(self)
 
@@ -166,9 +177,13 @@ class Meaning:
         with self._encoding:  # another thread may be about to keep them, and an encoder uses all cores
             kept = self.known(key)
             if kept is None:
-                laid = self.encoder.laid(sentences)
-                before(laid.tokens)
-                kept = self.encoder.read(laid, after_step)
+                kept = self.store.get(self.encoder.digest, key) if self.store else None
+                if kept is None or len(kept.rows) != len(sentences):
+                    laid = self.encoder.laid(sentences)
+                    before(laid.tokens)
+                    kept = self.encoder.read(laid, after_step)
+                    if self.store:
+                        self.store.put(self.encoder.digest, key, kept)
                 self.keep(key, kept)
         return kept
 

@@ -85,7 +85,7 @@ def read(path: str | Path) -> TextFile:
         ending says, is broken, encrypted, without text or too large.
     """
     path = str(path)
-    return read_bytes(path, _bytes_of(path))
+    return read_bytes(path, bytes_of(path))
 
 
 def read_bytes(path: str, data: bytes) -> TextFile:
@@ -102,18 +102,21 @@ def read_bytes(path: str, data: bytes) -> TextFile:
     return TextFile(path, made.text, made.blocks, made.pages, made.notes)
 
 
-def read_all(paths: Sequence[str], warn: Callable[[str], None]) -> list[TextFile]:
+def read_all(
+    paths: Sequence[str], warn: Callable[[str], None], read: Callable[[str], TextFile] = read
+) -> list[TextFile]:
     """Read files, and in folders, by name, all that have a known ending and are not hidden.
 
-    ``warn`` gets a line about each file of a folder, or part of a file, that could not be read. Raises as `read`
-    for the first file that was named, and ``ValueError`` for a folder of which nothing can be read.
+    ``warn`` gets a line about each file of a folder, or part of a file, that could not be read. ``read`` may be
+    another one that keeps what it read. Raises as `read` for the first file that was named, and ``ValueError`` for
+    a folder of which nothing can be read.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
         raise ValueError("-: got standard input more than once; expected it once: give a single -")
     found: list[TextFile] = []
     for path in paths:
         if path != STANDARD_INPUT and os.path.isdir(path):
-            found += _read_folder(path, warn)
+            found += _read_folder(path, warn, read)
         else:
             found.append(read(path))
     for document in found:
@@ -122,7 +125,7 @@ def read_all(paths: Sequence[str], warn: Callable[[str], None]) -> list[TextFile
     return found
 
 
-def _read_folder(folder: str, warn: Callable[[str], None]) -> list[TextFile]:
+def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str], TextFile]) -> list[TextFile]:
     known, others = _files_in(folder)
     documents: list[TextFile] = []
     errors: list[str] = []
@@ -155,7 +158,8 @@ def _files_in(folder: str) -> tuple[list[str], list[str]]:
     return known, others
 
 
-def _bytes_of(path: str) -> bytes:
+def bytes_of(path: str) -> bytes:
+    """The content of a file, or of standard input; ``ValueError`` if it cannot be read or is too large."""
     kind = named_kind(path)
     most = MOST_BYTES[kind] if kind else max(MOST_BYTES.values())
     if path == STANDARD_INPUT:

@@ -8,11 +8,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
+from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cli.options import argument, option, tell
 from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.output import check_output, write_output
-from spscanner_rag.files.reading import read_all
+from spscanner_rag.files.reading import read, read_all
 
 FILES = argument(
     "Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.", "FILE..."
@@ -71,10 +72,10 @@ class OutputOptions:
             )
         return known
 
-    def read(self, paths: Sequence[str]) -> list[TextFile]:
+    def read(self, paths: Sequence[str], cache: ReadCache | None = None) -> list[TextFile]:
         """Read files and folders whose place the output does not take; say what is left out of a folder."""
         check_output(self.out, paths)
-        documents = read_all(paths, tell)
+        documents = read_all(paths, tell, cache.read if cache else read)
         check_output(self.out, [document.path for document in documents])
         _text_files(self.text_out, documents)
         return documents

@@ -69,6 +69,11 @@ THREADS = option(
     least=1,
 )
 SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.", number=int)
+CACHE = option(
+    True,
+    "Keep what was read of files, and their sentences' vectors, in the user's cache folder ($SPSCANNER_CACHE).",
+    names=("--cache/--no-cache",),
+)
 PROGRESS = option(
     None, "Progress on standard error; default if a terminal.", names=("--progress/--no-progress",)
 )

@@ -2,14 +2,19 @@
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import typer
+
+from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.apps.cli.documents import FILES, OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.options import (
+    CACHE,
     MODEL,
     PROGRESS,
-    QUERY,
     SEGMENT_TOKENS,
     ScannerOptions,
     grouped,
@@ -17,9 +22,13 @@ from spscanner_rag.apps.cli.options import (
     shows_progress,
 )
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
 from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment, words_together
+
+if TYPE_CHECKING:
+    from spscanner_rag import Scanner
 
 # \b keeps the program's help from re-wrapping a paragraph.
 JSON_LAYOUT = """JSON is one object:
@@ -73,14 +82,19 @@ def checked_selection(**options: Any) -> Selection:  # noqa: ANN401 - as `Select
 @grouped
 def scan(
     files: list[str] = FILES,
-    query: str = QUERY,
+    query: str | None = option(
+        None, "The question; without it, a prompt asks for one after another.", names=("--query", "-q")
+    ),
     *,
     top_k: str = option(
         "10",
         'Sentences to show, of all files together: a number, a share below 1 (at least 10), "elbow" or '
         '"elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".',
+        names=("--top-k", "-k"),
     ),
-    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive.", number=float),
+    threshold: float | None = option(
+        None, "Lowest score, 0 to 1, inclusive; if no sentence has it, the exit code is 1.", number=float
+    ),
     max_tokens: int | None = option(
         None, "Token budget of all that is shown; the best sentences come first.", number=int
     ),
@@ -101,6 +115,7 @@ def scan(
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
+    cache: bool = CACHE,
     progress: bool | None = PROGRESS,
 ) -> None:
     """Show the sentences of documents that answer a question.
@@ -109,7 +124,12 @@ def scan(
     page or heading where a file has them, and line:column of its text from 1, a column counting characters.
     A byte order mark is not part of the text.
     """
-    check_query(query, "--query")
+    if query is not None:
+        check_query(query, "--query")
+    elif not sys.stdin.isatty() or output.out or output.form is not OutputFormat.TEXT:
+        raise ValueError(
+            "--query: got none; expected a question: only a terminal asks for one, and shows text"
+        )
     neighbours = context if context is not None else int(output.form is OutputFormat.TEXT)
     selection = checked_selection(
         top_k=parse_top_k(top_k),
@@ -120,27 +140,57 @@ def scan(
         order=order.value,
         diversity=1.0 if diversity is None else diversity,
     )
-    documents = output.read(files)
-
-    from spscanner_rag.apps.pages.terminal import scan_progress
-    from spscanner_rag.apps.pages.together import select_together
-
+    kept = ReadCache(cache_folder()) if cache else None
+    documents = output.read(files, kept)
     scanner = computes.scanner(model, segment_tokens)
-    cuts = [segment(scanner, document.text, document.blocks) for document in documents]
-    collection = words_together(scanner, cuts) if len(documents) > 1 else None
-    with scan_progress(shows_progress(progress), sys.stderr) as start:
-        results = [
-            scanner.scan_units(query, each.text, units, collection=collection, progress=start(each.path))
-            for each, units in zip(documents, cuts, strict=True)
+    if scanner.meaning is not None:
+        scanner.meaning.store = kept
+    reading = _Reading(scanner, documents, shows_progress(progress))
+    for asked in _questions() if query is None else (query,):
+        scanned = reading.scanned(asked, selection)
+        if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
+            scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
+        output.write(documents, _rendered(output, asked, scanner.checkpoint.source, scanned, neighbours))
+    if query is not None and threshold is not None and not any(each.picks for each in scanned):
+        raise typer.Exit(1)
+
+
+class _Reading:
+    """Documents that are cut and counted once, and read for each question."""
+
+    def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
+        self.scanner, self.documents, self.progress = scanner, documents, progress
+        self.cuts = [segment(scanner, document.text, document.blocks) for document in documents]
+        self.collection = words_together(scanner, self.cuts) if len(documents) > 1 else None
+
+    def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
+        """The documents with their scores for a question, and what is selected of all of them."""
+        from spscanner_rag.apps.pages.terminal import scan_progress
+        from spscanner_rag.apps.pages.together import select_together
+
+        with scan_progress(self.progress, sys.stderr) as start:
+            results = [
+                self.scanner.scan_units(
+                    query, each.text, units, collection=self.collection, progress=start(each.path)
+                )
+                for each, units in zip(self.documents, self.cuts, strict=True)
+            ]
+        selected = select_together(results, selection)
+        return [
+            ScannedDocument(document, result, *own)
+            for document, result, own in zip(self.documents, results, selected, strict=True)
         ]
-    selected = select_together(results, selection)
-    scanned = [
-        ScannedDocument(document, result, *own)
-        for document, result, own in zip(documents, results, selected, strict=True)
-    ]
-    if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
-        scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
-    output.write(documents, _rendered(output, query, scanner.checkpoint.source, scanned, neighbours))
+
+
+def _questions() -> Iterator[str]:
+    """What is typed at a prompt, with a history where the system has one, until Ctrl-D or Ctrl-C."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 - `input` then edits the line and knows those before it
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            if query := input("Question (Ctrl-D ends): ").strip():
+                yield query
+    sys.stdout.write("\n")
 
 
 def _rendered(

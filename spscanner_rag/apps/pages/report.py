@@ -1,5 +1,6 @@
 """The page of scanned documents, opened at the best sentence; without its script, its links still work."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -167,7 +168,7 @@ def report_script() -> str:
 
 def level_of(score: float) -> int:
     """Strength of a pick's highlight, 1 to 8: of the root, since a tenth is much for a sentence."""
-    return min(LEVELS, max(1, round(LEVELS * score**0.5)))
+    return min(LEVELS, max(1, round(LEVELS * math.sqrt(score))))
 
 
 def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:

@@ -286,3 +286,30 @@ def test_each_of_several_documents_is_cut_once(
     )
     assert scan(document, other)[0] == 0
     assert cut == [TEXT, "Anne signed. It rained."]
+
+
+def test_without_a_question_a_terminal_asks(
+    run: Run, checkpoint: Path, document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("scan", document, "--model", checkpoint, "--dtype", "float32", "-k", 1)
+    assert "--query: got none" in run(*arguments).err
+    typed = iter(["Who signed the treaty?", "  ", "What was dry?"])
+
+    def ask(prompt: str) -> str:
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", ask)
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert out.count(f"{document} {len(TEXT)} characters") == 2
+    assert "> Anne signed the treaty" in out
+    assert "got none" in run(*arguments, "--format", "json").err
+
+
+def test_the_exit_code_says_if_a_sentence_reaches_the_threshold(scan: Run, document: Path) -> None:
+    assert scan(document, "--threshold", 0).code == 0
+    assert scan(document, "--threshold", 1).code == 1

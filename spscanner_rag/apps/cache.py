@@ -1,0 +1,130 @@
+"""What was read of files, and the vectors of their sentences, kept in the user's cache folder for later commands.
+
+A cache is never needed: an entry that is damaged, missing or of another version is made again, and a folder that
+cannot be written keeps nothing.
+"""
+
+import gzip
+import json
+import os
+import sys
+from contextlib import suppress
+from hashlib import sha256
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+import numpy as np
+
+from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile
+from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
+from spscanner_rag.text.blocks import Block
+
+if TYPE_CHECKING:
+    from spscanner_rag.encoder.sentences import SentenceVectors
+
+MOST_BYTES = 2**29
+"""Of all entries; those that were used least recently make room."""
+
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile)
+
+
+def cache_folder() -> Path:
+    """``$SPSCANNER_CACHE``, else ``spscanner`` in the user's cache folder."""
+    if own := os.environ.get("SPSCANNER_CACHE"):
+        return Path(own)
+    home = Path.home()
+    defaults = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}
+    return Path(os.environ.get("XDG_CACHE_HOME") or defaults.get(sys.platform, home / ".cache")) / "spscanner"
+
+
+class ReadCache:
+    """Texts by the digest of their file, and vectors by that of the encoder and of the sentences.
+
+    Parameters
+    ----------
+    folder : Path
+        It is made when something is kept, readable by the user alone.
+    most_bytes : int, default `MOST_BYTES`
+    """
+
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+        self.folder, self.most_bytes = folder, most_bytes
+
+    def read(self, path: str | Path) -> TextFile:
+        """As `spscanner_rag.files.read`, with its errors; only text that a reader made is kept."""
+        path = str(path)
+        data = bytes_of(path)
+        if path == STANDARD_INPUT or named_kind(path) == "text":
+            return read_bytes(path, data)
+        made_by = f"{version('spscanner-rag')} {Path(path).suffix.lower()} "
+        entry = self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
+        with suppress(*_DAMAGED):
+            return self._text(path, entry)
+        document = read_bytes(path, data)
+        content = [document.text, document.blocks, document.pages, document.notes]
+        self._keep(entry, gzip.compress(json.dumps(content).encode(), 1, mtime=0))
+        return document
+
+    def get(self, encoder: str, key: str) -> "SentenceVectors | None":
+        """The vectors that an encoder made of the sentences with this digest, if they are kept."""
+        from spscanner_rag.encoder.sentences import SentenceVectors
+
+        entry = self._vectors(encoder, key)
+        with suppress(*_DAMAGED), np.load(BytesIO(entry.read_bytes()), allow_pickle=False) as arrays:
+            rows, scales = arrays["rows"], arrays["scales"]
+            fit = rows.ndim == 2 and scales.shape == rows.shape[:1]
+            if fit and (rows.dtype, scales.dtype) == (np.int8, np.float16):
+                self._used(entry)
+                return SentenceVectors(rows, scales)
+        return None
+
+    def put(self, encoder: str, key: str, vectors: "SentenceVectors") -> None:
+        """Keep the vectors of a text's sentences."""
+        content = BytesIO()
+        np.savez(content, rows=vectors.rows, scales=vectors.scales)
+        self._keep(self._vectors(encoder, key), content.getvalue())
+
+    def _vectors(self, encoder: str, key: str) -> Path:
+        name = sha256(f"{version('spscanner-rag')} {encoder} {key}".encode()).hexdigest()
+        return self.folder / f"vectors-{name}.npz"
+
+    def _text(self, path: str, entry: Path) -> TextFile:
+        text, blocks, pages, notes = json.loads(gzip.decompress(entry.read_bytes()))
+        self._used(entry)
+        return TextFile(
+            path,
+            str(text),
+            tuple(
+                Block(start, end, kind, header and (header[0], header[1]), *rest)
+                for start, end, kind, header, *rest in blocks
+            ),
+            tuple(PageStart(*page) for page in pages),
+            tuple(notes),
+        )
+
+    def _used(self, entry: Path) -> None:
+        with suppress(OSError):
+            os.utime(entry)
+
+    def _keep(self, entry: Path, content: bytes) -> None:
+        if len(content) > self.most_bytes:
+            return
+        with suppress(OSError):
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            self._make_room(len(content))
+            with whole_file(entry, shared=True) as unfinished:
+                unfinished.write_bytes(content)
+
+    def _make_room(self, needed: int) -> None:
+        entries = [(one.stat().st_mtime, one.stat().st_size, one.path) for one in os.scandir(self.folder)]
+        held = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if held + needed <= self.most_bytes:
+                return
+            held -= size
+            with suppress(OSError):  # another program may have removed it
+                os.unlink(path)

@@ -1,0 +1,152 @@
+"""The cache of texts and vectors: the same as without it, bounded, and of no consequence where it fails."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag.apps import cache as module
+from spscanner_rag.apps.cache import ReadCache, cache_folder
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
+from spscanner_rag.encoder.sentences import SentenceVectors, TokenEncoder
+from spscanner_rag.files import read
+
+PAGE = """<h1>Treaty</h1><p>Anne signed it.</p><table><tr><th>Year</th><th>Ships</th></tr>
+<tr><td>1911</td><td>3</td></tr></table><ul><li>One ship was lost.</li></ul>"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A file with headings and a table."""
+    path = tmp_path / "page.html"
+    path.write_text(PAGE)
+    return path
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> ReadCache:
+    """An empty cache."""
+    return ReadCache(tmp_path / "new" / "cache")
+
+
+def vectors(sentences: int = 3) -> SentenceVectors:
+    return SentenceVectors.of(np.random.default_rng(sentences).normal(size=(sentences, 8)))
+
+
+def entries(kept: ReadCache) -> list[Path]:
+    return sorted(kept.folder.iterdir())
+
+
+def fail(*_: object) -> Any:
+    raise AssertionError
+
+
+def test_a_file_is_read_once(kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kept.read(page) == read(page)
+    assert kept.folder.stat().st_mode & 0o077 == 0
+    copy = page.rename(page.with_name("other.html"))
+    monkeypatch.setattr(module, "read_bytes", fail)
+    again = kept.read(copy)
+    monkeypatch.undo()
+    assert again == read(copy)
+    assert again.path == str(copy)
+    assert again.headings(again.text.index("1911")) == ("Treaty",)
+
+
+def test_another_content_version_or_ending_is_read_again(
+    kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.read(page)
+    kept.read(page.rename(page.with_suffix(".htm")))
+    page.write_text(PAGE.replace("Anne", "Mary"))
+    assert "Mary" in kept.read(page).text
+    monkeypatch.setattr(module, "version", lambda name: "9")
+    kept.read(page)
+    assert len(entries(kept)) == 4
+
+
+def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It rained.")
+    assert kept.read(tmp_path / "a.txt").text == "It rained."
+    assert not kept.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: b"\0" * len(data),
+        lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+    ],
+    ids=["empty", "cut", "zeros", "flipped"],
+)
+def test_a_damaged_entry_is_made_again(kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]) -> None:
+    kept.read(page)
+    kept.put("encoder", "key", vectors())
+    for entry in entries(kept):
+        entry.write_bytes(damage(entry.read_bytes()))
+    assert kept.read(page) == read(page)
+    found = kept.get("encoder", "key")
+    assert found is None or (found.rows == vectors().rows).all()
+
+
+def test_vectors_are_those_of_one_encoder_and_text(kept: ReadCache) -> None:
+    kept.put("encoder", "key", vectors())
+    found = kept.get("encoder", "key")
+    assert found is not None
+    assert (found.rows == vectors().rows).all()
+    assert (found.scales == vectors().scales).all()
+    assert kept.get("another", "key") is None
+    assert kept.get("encoder", "another") is None
+
+
+def test_the_bound_drops_what_was_used_longest_ago(tmp_path: Path) -> None:
+    one = ReadCache(tmp_path / "one")
+    one.put("e", "0", vectors())
+    kept = ReadCache(tmp_path / "few", 3 * entries(one)[0].stat().st_size + 10)
+    for number, age in (("0", 3), ("1", 1), ("2", 2)):
+        before = set(kept.folder.iterdir()) if kept.folder.exists() else set()
+        kept.put("e", number, vectors())
+        (entry,) = set(kept.folder.iterdir()) - before
+        os.utime(entry, (age, age))
+    kept.put("e", "3", vectors())
+    assert [kept.get("e", str(number)) is not None for number in range(4)] == [True, False, True, True]
+    kept.put("e", "4", vectors(10_000))  # larger than all together
+    assert len(entries(kept)) == 3
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path, page: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = ReadCache(tmp_path / "file" / "cache")
+    assert kept.read(page) == read(page)
+    kept.put("encoder", "key", vectors())
+    assert kept.get("encoder", "key") is None
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPSCANNER_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("SPSCANNER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "spscanner"
+
+
+def test_an_encoder_does_not_read_what_is_kept(
+    kept: ReadCache, encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meaning() -> Meaning:
+        made = Meaning(encoder, MeaningWeights())
+        made.store = kept
+        return made
+
+    sentences = ["the keeper wrote the date . ", "he signed the treaty . "]
+    first = meaning().vectors(sentences)
+    monkeypatch.setattr(encoder, "read", fail)
+    assert (meaning().vectors(sentences).rows == first.rows).all()
+    monkeypatch.undo()
+    monkeypatch.setattr(kept, "get", lambda encoder, key: vectors(1))  # of another text
+    assert (meaning().vectors(sentences).rows == first.rows).all()
