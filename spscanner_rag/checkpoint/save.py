@@ -10,9 +10,6 @@ had begun.
 import json
 import os
 import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -38,13 +35,10 @@ from spscanner_rag.checkpoint.file_access import (
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, sync_folder
+from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
-
-if sys.platform != "win32":
-    import fcntl
 
 _CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 
@@ -169,7 +163,7 @@ def _replace_files(complete: Path, folder: Path) -> None:
 
     Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
     """
-    with _one_at_a_time(folder):
+    with one_at_a_time(folder):
         _finish(folder)
         for path in complete.iterdir():
             fsync_file(path)
@@ -180,21 +174,6 @@ def _replace_files(complete: Path, folder: Path) -> None:
         complete.rename(folder / PLACE)
         sync_folder(folder)
         _finish(folder)
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other program replaces files in the folder, where the system has such locks."""
-    if sys.platform == "win32":
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _finish(folder: Path) -> None:

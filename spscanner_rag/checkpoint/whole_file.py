@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,9 @@ from typing import Final
 from uuid import uuid4
 
 from spscanner_rag.checkpoint.file_access import CONFIG
+
+if sys.platform != "win32":
+    import fcntl
 
 PLACE: Final = ".new-checkpoint"
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
@@ -24,13 +28,17 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    A killed program leaves ``NAME.part`` behind, and the next attempt overwrites it, so only one program may write
-    the same file at a time. With ``shared`` each writer has an unfinished file of its own: the last one wins.
+    A killed program leaves ``NAME.part`` behind, and the next attempt replaces it, so only one program may write
+    the same file at a time. With ``shared`` each writer has an unfinished file of its own: the last one wins. An
+    existing file keeps its permissions.
     """
     unfinished = _own_unfinished(path) if shared else path.with_name(f"{path.name}.part")
+    unfinished.unlink(missing_ok=True)  # may also be a link that leads elsewhere
     with _replacing(path, unfinished):
         yield unfinished
         fsync_file(unfinished)
+        if path.exists():
+            shutil.copymode(path, unfinished)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -50,6 +58,21 @@ def write_whole(path: Path, text: str) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is in such a block for the folder, where the system has locks; kills end them."""
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -27,8 +28,8 @@ def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"the key {twice!r:.60} twice")
     return found
 

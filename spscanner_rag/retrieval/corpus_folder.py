@@ -1,10 +1,15 @@
 """A corpus in a folder: documents as JSON lines, word counts as arrays that are mapped into memory, a manifest."""
 
+import functools
 import json
+import math
+import operator
+import os
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from hashlib import file_digest
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from hashlib import file_digest, sha256
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,7 +25,14 @@ _KIND = "spscanner-rag corpus"
 _MANIFEST = "manifest.json"
 _DOCUMENTS = "documents.jsonl"
 _ARRAY = ".npy"
-_OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)(\.part)?")
+_OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)")
+_UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}(\.part)?|\.{re.escape(_MANIFEST)}\.[0-9a-f]{{32}}\.part")
+"""What a killed program may leave; earlier versions gave the files names that end with ".part"."""
+
+_MOST_FILES = 32
+_LARGEST_MANIFEST = 2**16
+_MOST_READS = 100
+"""Of a manifest that others replace meanwhile, each time before its files were opened."""
 
 
 def write_corpus(
@@ -28,66 +40,137 @@ def write_corpus(
 ) -> None:
     """Write documents, as objects of JSON values, and counts to a new or empty folder, or one written before.
 
-    The files get new names, and the manifest that names them replaces the old one at the end: a killed program
-    leaves the folder as it was, and the next call removes what it left. Only one program may write to a folder at
-    a time. Raises ``ValueError``, and writes nothing, for another folder, or a value that JSON cannot keep.
+    The files get new names and the permissions of the old ones, and the manifest that names them replaces the old
+    one at the end: a killed program leaves the folder as it was, and the next call removes what it left. Calls for
+    one folder wait for each other. Raises ``ValueError``, and writes nothing, for another folder, or a value that
+    JSON cannot keep.
     """
-    from spscanner_rag.checkpoint.whole_file import whole_file, write_whole  # its package imports torch
+    from spscanner_rag.checkpoint.whole_file import one_at_a_time, write_whole  # its package imports torch
 
     folder = Path(path).expanduser()
     lines = [_line(number, document) for number, document in enumerate(documents)]
-    _check_free(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    prefix = uuid4().hex[:12]
-    files = {}
     arrays = corpus.counts.to_arrays() | corpus.vectors.to_arrays()
     contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **arrays}
-    for name, content in contents.items():
-        place = folder / f"{prefix}.{name if name == _DOCUMENTS else name + _ARRAY}"
-        with whole_file(place) as unfinished, unfinished.open("wb") as file:
-            if isinstance(content, list):
-                file.writelines(content)
-            else:
-                np.save(file, content, allow_pickle=False)
-        files[name] = {"file": place.name, **_described(place)}
-    manifest = {
-        "kind": _KIND, "format": FORMAT, "framework": framework, "documents": len(lines), "files": files
-    }  # fmt: skip
-    write_whole(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
-    current = {str(entry["file"]) for entry in files.values()}
-    for place in folder.iterdir():
-        if place.name not in current and _OWN_FILE.fullmatch(place.name):
-            with suppress(OSError):  # another program has it open; the next call removes it
-                place.unlink()
+    _check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(folder):
+        before = [place for place in folder.iterdir() if _UNFINISHED.fullmatch(place.name)]
+        mode = functools.reduce(
+            operator.and_, (p.stat().st_mode for p in (*before, folder / _MANIFEST) if p.is_file()), -1
+        )
+        files: dict[str, dict[str, Any]] = {}
+        prefix = uuid4().hex[:12]
+        try:
+            for name, content in contents.items():
+                place = folder / f"{prefix}.{name if name == _DOCUMENTS else name + _ARRAY}"
+                files[name] = {"file": place.name, **_written(place, content, mode)}
+        except BaseException:
+            _remove(folder.glob(f"{prefix}.*"))
+            raise
+        manifest = {
+            "kind": _KIND, "format": FORMAT, "framework": framework, "documents": len(lines), "files": files
+        }  # fmt: skip
+        write_whole(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        _remove(before)
+
+
+def _written(place: Path, content: list[bytes] | NDArray[Any], mode: int) -> dict[str, Any]:
+    """Write a new file, with permissions unless ``mode`` is -1, and return its size and digest."""
+    from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
+
+    with telling_of_full_disks(place), place.open("x+b") as file:
+        if mode != -1:
+            place.chmod(mode & 0o777)
+        if isinstance(content, list):
+            file.writelines(content)
+        else:
+            np.save(file, content, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+        return _described(file)
+
+
+def _remove(places: Iterable[Path]) -> None:
+    for place in places:
+        with suppress(OSError):  # another program has it open; the next call removes it
+            place.unlink()
 
 
 def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]], Corpus]:
     """Read what `write_corpus` wrote for a framework: the documents, and a corpus with counts but without texts.
 
-    Every file is compared with its digest; the arrays stay on disk until they are used. Raises ``ValueError``,
-    which names the file, if the folder is missing, damaged or not such a one.
+    Every file is compared with its digest; the arrays stay on disk until they are used. Beside a call that writes,
+    the old or the new content is read. Raises ``ValueError``, which names the file, if the folder is missing,
+    damaged or not such a one.
     """
     folder = Path(path).expanduser()
-    files = _manifest(folder, framework)
     arrays: dict[str, NDArray[Any]] = {}
     documents: list[dict[str, Any]] = []
-    for name, entry in files.items():
-        place = folder / str(entry["file"])
-        if not place.is_file() or _described(place) != {key: entry.get(key) for key in ("bytes", "sha256")}:
-            raise _damaged(place, "is missing" if not place.is_file() else "is not the file that was written")
-        try:
-            if name == _DOCUMENTS:
-                documents = [json.loads(line) for line in place.read_bytes().splitlines()]
-            else:
-                arrays[name] = np.load(place, mmap_mode="r", allow_pickle=False)
-        except ValueError as error:
-            raise _damaged(place, f"cannot be read ({error})") from None
+    with ExitStack() as opened:
+        for name, entry, file in _opened(folder, framework, opened):
+            place = folder / str(entry["file"])
+            wanted = {key: entry.get(key) for key in ("bytes", "sha256")}
+            if os.fstat(file.fileno()).st_size != wanted["bytes"] or _described(file) != wanted:
+                raise _damaged(place, "is not the file that was written")
+            file.seek(0)
+            try:
+                if name == _DOCUMENTS:
+                    documents = _documents(file.read(), wanted["sha256"])
+                else:
+                    arrays[name] = _mapped(file)
+            except Exception as error:  # numpy reads a header with Python's tokenizer
+                raise _damaged(place, f"cannot be read ({error!s:.200})") from None
     try:
         vectors = CorpusVectors.from_arrays(arrays)
         counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
         return documents, Corpus(counts=CollectionIndex.from_arrays(counts), vectors=vectors)
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _damaged(folder, f"has an index that cannot be used ({error})") from None
+
+
+def _opened(
+    folder: Path, framework: str, opened: ExitStack
+) -> Iterator[tuple[str, Mapping[str, Any], BufferedReader]]:
+    """The files of the manifest, all open before the first is given, since another call may then remove them."""
+    files = _manifest(folder, framework)
+    for _ in range(_MOST_READS):
+        with ExitStack() as tried:
+            found = []
+            for name, entry in files.items():
+                place = folder / str(entry["file"])
+                with suppress(FileNotFoundError, IsADirectoryError):
+                    if not place.is_fifo():
+                        found.append((name, entry, tried.enter_context(place.open("rb"))))
+            if len(found) == len(files):
+                opened.enter_context(tried.pop_all())
+                yield from found
+                return
+        before, files = files, _manifest(folder, framework)
+        if files == before:
+            break
+    there = {place.name for place in folder.iterdir()}
+    lost = next((str(entry["file"]) for entry in files.values() if entry["file"] not in there), _DOCUMENTS)
+    raise _damaged(folder / lost, "is missing")
+
+
+def _documents(content: bytes, digest: str) -> list[dict[str, Any]]:
+    if sha256(content).hexdigest() != digest:
+        raise ValueError("it changed while it was read")
+    documents = [json.loads(line) for line in content.splitlines()]
+    if not all(isinstance(document, dict) for document in documents):
+        raise ValueError("a line is not an object")
+    return documents
+
+
+def _mapped(file: BufferedReader) -> NDArray[Any]:
+    """An array of a file, which stays on disk and can be used after the file was removed."""
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("its version is another")
+    shape, in_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    offset, size = file.tell(), math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or min(shape, default=0) < 0 or offset + size != os.fstat(file.fileno()).st_size:
+        raise ValueError(f"its header says {dtype} of shape {shape!r:.80}, which it does not hold")
+    return np.memmap(file, dtype, "r", offset, shape, "F" if in_columns else "C")
 
 
 def check_json(value: object, name: str, owner: str) -> None:
@@ -135,7 +218,7 @@ def _check_free(folder: Path) -> None:
     if _MANIFEST in names:
         _manifest(folder, None)
         return
-    foreign = sorted(name for name in names if not _OWN_FILE.fullmatch(name))
+    foreign = sorted(name for name in names if not _UNFINISHED.fullmatch(name))
     if foreign:
         raise ValueError(
             f"{folder}: got a folder with other files, such as {foreign[0]!r}; expected a new or empty folder, or "
@@ -149,7 +232,11 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
     if not place.is_file():
         raise ValueError(f"{folder}: got no {_MANIFEST} there; expected a folder that persist(path) wrote")
     try:
-        manifest = json.loads(place.read_bytes())
+        with place.open("rb") as file:
+            content = file.read(_LARGEST_MANIFEST + 1)
+        if len(content) > _LARGEST_MANIFEST:
+            raise ValueError(f"more than {_LARGEST_MANIFEST} bytes")
+        manifest = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise _damaged(place, f"is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
@@ -167,7 +254,12 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
             "it with that framework's retriever"
         )
     files = manifest.get("files")
-    if not isinstance(files, dict) or _DOCUMENTS not in files or not all(map(_is_entry, files.values())):
+    if (
+        not isinstance(files, dict)
+        or _DOCUMENTS not in files
+        or len(files) > _MOST_FILES
+        or not all(map(_is_entry, files.values()))
+    ):
         raise _damaged(place, "does not list the files")
     return files
 
@@ -177,10 +269,10 @@ def _is_entry(entry: object) -> bool:
     return isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file"))) is not None
 
 
-def _described(place: Path) -> dict[str, Any]:
-    with place.open("rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-        return {"bytes": file.tell(), "sha256": digest}
+def _described(file: BufferedReader | BufferedRandom) -> dict[str, Any]:
+    file.seek(0)
+    digest = file_digest(file, "sha256").hexdigest()
+    return {"bytes": file.tell(), "sha256": digest}
 
 
 def _damaged(place: Path, what: str) -> ValueError:

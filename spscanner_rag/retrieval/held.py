@@ -4,6 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
@@ -136,9 +137,17 @@ class HeldCorpus(Generic[Item]):
     changing: ClassVar = threading.Lock()
     """Held by a retriever while it replaces its corpus by a changed one."""
 
-    def __init__(self, host: Host[Item], items: Iterable[Item] = (), counts: Corpus | None = None) -> None:
+    def __init__(
+        self,
+        host: Host[Item],
+        items: Iterable[Item] = (),
+        counts: Corpus | None = None,
+        owners: Iterable[str] | None = None,
+    ) -> None:
         self.host = host
         self.items = items if isinstance(items, tuple) else tuple(items)
+        # The id of the document of each item. Kept, since asking for all of them at each deletion would be slow.
+        self._owners = tuple(map(host.document, self.items) if owners is None else owners)
         self._counts = Corpus() if counts is None else counts
         self._texts: list[ReadText[Item]] | None = None
         self._find: Callable[[Item], int | None] | None = None
@@ -148,8 +157,13 @@ class HeldCorpus(Generic[Item]):
     def load(cls, path: str | Path, host: Host[Item]) -> Self:
         """Read what `persist` wrote; ``ValueError`` if the folder is missing, damaged or another's."""
         records, counts = read_corpus(path, host.framework)
-        host, items = host.restored(records)
-        return cls(host, items, counts)
+        try:
+            return cls(*host.restored(records), counts)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"{path}: got documents that are not {host.framework}'s ({type(error).__name__}: {error!s:.200}); "
+                "expected those that persist(path) wrote: persist them again"
+            ) from error
 
     def persist(self, path: str | Path, meaning: "Callable[[], Meaning | None]" = lambda: None) -> None:
         """Write the documents and counts to a folder, whole or not at all; see `write_corpus`.
@@ -164,7 +178,7 @@ class HeldCorpus(Generic[Item]):
     @property
     def ids(self) -> list[str]:
         """Ids of the documents, in the order in which they were added."""
-        return list(dict.fromkeys(map(self.host.document, self.items)))
+        return list(dict.fromkeys(self._owners))
 
     def adding(self, items: Iterable[Item]) -> Self:
         """Return the corpus with more items; one with a known id takes the place of the earlier one."""
@@ -174,13 +188,14 @@ class HeldCorpus(Generic[Item]):
     def deleting(self, ids: str | Iterable[str]) -> Self:
         """Return the corpus without these documents; ``ValueError`` if one of them is not here."""
         gone = {ids} if isinstance(ids, str) else set(ids)
-        unknown = sorted(map(str, gone - set(self.ids)))
+        unknown = sorted(map(str, gone.difference(self._owners)))
         if unknown:
             raise ValueError(
                 f"ids: no document {unknown[0]!r} here; expected ids among the {len(self.ids)} held"
             )
-        kept = [item for item in self.items if self.host.document(item) not in gone]
-        return type(self)(self.host.without(gone), kept, self._counts)
+        kept = [name not in gone for name in self._owners]
+        items, owners = compress(self.items, kept), compress(self._owners, kept)
+        return type(self)(self.host.without(gone), items, self._counts, owners)
 
     def replaced(self, host: Host[Item], items: tuple[Item, ...]) -> Self:
         """Return the corpus of other items; those that are also here are not counted again."""

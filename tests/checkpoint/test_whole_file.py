@@ -174,3 +174,16 @@ def test_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == kept
     assert remove_leftovers(tmp_path, 0) == [f".fresh.{number}.part"]
     assert remove_leftovers(tmp_path / "absent") == []
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_unfinished_file_follows_no_link_and_keeps_permissions(tmp_path: Path, shared: bool) -> None:
+    place, victim = tmp_path / "scores", tmp_path / "victim"
+    victim.write_text("untouched")
+    place.touch(0o600)
+    place.with_name("scores.part").symlink_to(victim)
+    for text in ("first", "second"):
+        with whole_file(place, shared=shared) as unfinished, unfinished.open("w") as file:
+            file.write(text)
+        assert (place.read_text(), stat.S_IMODE(place.stat().st_mode)) == (text, 0o600)
+    assert victim.read_text() == "untouched"

@@ -2,6 +2,10 @@
 
 import json
 import os
+import pickle
+import stat
+import threading
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 from spscanner_rag.checkpoint import whole_file
 from spscanner_rag.lexical.match import PLAIN_MATCH
+from spscanner_rag.retrieval import corpus_folder
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
@@ -18,6 +23,10 @@ from spscanner_rag.retrieval.pieces import Piece, join_pieces
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
 VALUES = [1, 2.5, None, True, {"b": "\ud800"}]
 RECORDS = [{"text": text, "metadata": {"n": number, "a": VALUES}} for number, text in enumerate(TEXTS)]
+
+N_FILES = 11
+"""Of a folder: the documents, nine arrays, the manifest."""
+needs_locks = pytest.mark.skipif(os.name == "nt", reason="no lock of a folder")
 
 
 def joined(texts: list[str]) -> list[JoinedText]:
@@ -70,31 +79,124 @@ def test_a_loaded_corpus_changes_and_is_written_over_itself(folder: Path, corpus
     assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")  # still usable
 
 
-@pytest.mark.parametrize("after", [0, 1, 5, 8])
-def test_a_killed_program_leaves_the_folder_as_it_was(
-    folder: Path, corpus: Corpus, after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Killed(BaseException):
-        pass
+class Killed(BaseException):
+    pass
 
-    replaces = []
-    replace = os.replace
 
-    def killed(source: Any, target: Any) -> None:
-        replaces.append(target)
-        if len(replaces) > after:
+def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
+    """A call that is killed after some files have reached the disk; the last one is the manifest."""
+    synced: list[int] = []
+
+    def killed(*arguments: Any, **options: Any) -> None:
+        raise Killed
+
+    def sync(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > after:
             raise Killed
-        replace(source, target)
 
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", sync)
+        patched.setattr(Path, "unlink", killed)  # a dead program cleans up nothing
+        with pytest.raises(Killed):
+            write_corpus(folder, "ours", RECORDS[1:], corpus)
+
+
+@pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
+def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corpus, after: int) -> None:
     before = names(folder)
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(Killed):
-        write_corpus(folder, "ours", RECORDS[1:], corpus)
-    monkeypatch.undo()
+    write_killed(folder, corpus, after)
+    assert len(names(folder)) > len(before)
     assert read_corpus(folder, "ours")[0] == RECORDS
     write_corpus(folder, "ours", RECORDS[1:], corpus)
     assert read_corpus(folder, "ours")[0] == RECORDS[1:]
     assert names(folder) == before  # nothing of the killed attempt is left
+
+
+@pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
+def test_a_first_call_that_was_killed_is_no_foreign_folder(
+    tmp_path: Path, corpus: Corpus, after: int
+) -> None:
+    write_killed(tmp_path, corpus, after)
+    (tmp_path / "0123456789ab.keys.npy.part").touch()  # as earlier versions left it
+    write_corpus(tmp_path, "ours", RECORDS, corpus)
+    assert read_corpus(tmp_path, "ours")[0] == RECORDS
+    assert len(names(tmp_path)) == N_FILES
+
+
+def test_an_error_leaves_nothing_behind(
+    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = names(folder)
+
+    def full(*arguments: Any, **options: Any) -> None:
+        raise OSError("disk is full")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="disk is full"):
+        write_corpus(folder, "ours", RECORDS[1:], corpus)
+    assert names(folder) == before
+
+
+@needs_locks
+@pytest.mark.parametrize("paused", ["documents", "arrays", "manifest"])
+def test_calls_for_one_folder_wait_for_each_other(
+    folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def pausing(real: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if threading.current_thread().name == "first" and not reached.is_set():
+                reached.set()
+                assert go_on.wait(20)
+            return real(*arguments, **options)
+
+        return call
+
+    where, name = {"documents": (os, "fsync"), "arrays": (np, "save"), "manifest": (os, "replace")}[paused]
+    monkeypatch.setattr(where, name, pausing(getattr(where, name)))
+    first = threading.Thread(target=write_corpus, args=(folder, "ours", RECORDS[:1], corpus), name="first")
+    second = threading.Thread(target=write_corpus, args=(folder, "ours", RECORDS[:2], corpus))
+    first.start()
+    assert reached.wait(20)
+    second.start()
+    second.join(0.1)  # it would be done by then
+    assert read_corpus(folder, "ours")[0] == RECORDS  # which waits for nobody
+    go_on.set()
+    first.join(20)
+    second.join(20)
+    assert read_corpus(folder, "ours")[0] == RECORDS[:2]
+    assert len(names(folder)) == N_FILES
+
+
+@pytest.mark.parametrize("moment", ["_manifest", "_described", "_documents", "_mapped"])
+def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
+    folder: Path, corpus: Corpus, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(corpus_folder, moment)
+
+    def written_after(*arguments: Any) -> Any:
+        found = real(*arguments)
+        monkeypatch.setattr(corpus_folder, moment, real)
+        write_corpus(folder, "ours", RECORDS[:2], corpus)
+        return found
+
+    monkeypatch.setattr(corpus_folder, moment, written_after)
+    documents, loaded = read_corpus(folder, "ours")
+    assert documents == (RECORDS[:2] if moment == "_manifest" else RECORDS)
+    assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")
+    assert read_corpus(folder, "ours")[0] == RECORDS[:2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("private", ["*", "manifest.json", "*.jsonl"])
+def test_what_was_made_private_stays_so(folder: Path, corpus: Corpus, private: str) -> None:
+    for place in folder.glob(private):
+        place.chmod(0o600)
+    write_corpus(folder, "ours", RECORDS, corpus)
+    modes = {place.name: stat.S_IMODE(place.stat().st_mode) for place in folder.glob("*.*.*")}
+    assert set(modes.values()) == {0o600}, modes
 
 
 def test_a_killed_first_attempt_can_be_repeated(
@@ -147,6 +249,77 @@ def test_a_foreign_manifest_is_refused(folder: Path, change: dict[str, Any], mes
     place = folder / "manifest.json"
     place.write_text(json.dumps(json.loads(place.read_text("utf-8")) | change), "utf-8")
     with pytest.raises(ValueError, match=message):
+        read_corpus(folder, "ours")
+
+
+def forged(folder: Path, name: str, content: bytes) -> None:
+    """Replace a file of the folder, and its size and digest in the manifest."""
+    place = folder / "manifest.json"
+    manifest = json.loads(place.read_text("utf-8"))
+    entry = manifest["files"][name]
+    (folder / entry["file"]).write_bytes(content)
+    entry |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    place.write_text(json.dumps(manifest), "utf-8")
+
+
+def array_of(header: str, content: bytes = b"", magic: bytes = b"\x93NUMPY\x01\x00") -> bytes:
+    """An ``.npy`` file with any header."""
+    text = header.ljust(116).encode() + b"\n"
+    return magic + len(text).to_bytes(2, "little") + text + content
+
+
+ENTRY = {"file": "0123456789ab.documents.jsonl"}
+
+
+def manifest_of(files: dict[str, Any]) -> bytes:
+    head = {"kind": "spscanner-rag corpus", "format": 1, "framework": "ours"}
+    return json.dumps(head | {"files": files}).encode()
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+SHAPE = "{'descr': '<i8', 'fortran_order': False, 'shape': %s, }"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("documents.jsonl", b'{"a": ' + DEEP + b"}\n"),
+        ("documents.jsonl", b"[1, 2]\n"),
+        ("documents.jsonl", b"7" * 5_000),
+        ("stops", array_of(SHAPE % "(4611686018427387904, 4)")),
+        ("stops", array_of(SHAPE % "(-1,)")),
+        ("stops", array_of(SHAPE % "(True,)", bytes(8))),
+        ("stops", array_of(SHAPE % ("(" * 60))),
+        ("stops", array_of("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", bytes(8))),
+        ("stops", array_of(SHAPE % "(1,)", bytes(8), b"\x93NUMPY\x09\x00")),
+        ("stops", pickle.dumps(Exception)),
+        ("stops", b"PK\x03\x04" + bytes(40)),
+        ("keys", array_of(SHAPE.replace("<i8", "|u1") % f"({len(DEEP)},)", DEEP)),
+        ("keys", array_of(SHAPE % "(1,)", bytes(8))),
+        ("vocabulary", array_of(SHAPE % "()", bytes(8))),
+        ("times", array_of(SHAPE.replace("<i8", "<M8[s]") % "(1,)", bytes(8))),
+    ],
+)
+def test_a_forged_file_is_refused(folder: Path, name: str, content: bytes) -> None:
+    forged(folder, name, content)
+    with pytest.raises(ValueError, match=r"cannot be read|cannot be used"):
+        read_corpus(folder, "ours")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        DEEP,
+        b'{"kind": "spscanner-rag corpus", "format": 1e999}',
+        b"\xff\xfe",
+        b" " * 70_000 + b"{}",
+        manifest_of({"documents.jsonl": {"file": 3}}),
+        manifest_of({"documents.jsonl": ENTRY} | {f"{n}": ENTRY for n in range(100)}),
+    ],
+)
+def test_a_forged_manifest_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(ValueError, match="manifest"):
         read_corpus(folder, "ours")
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.corpus_folder import write_corpus
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts, restrict
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
@@ -178,6 +179,23 @@ def test_adding_and_deleting_give_another_corpus() -> None:
     assert corpus.adding([]).counted()[0][0].joined.text == "a one."
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_deleting_asks_for_the_document_of_each_item_once(together: bool) -> None:
+    asked: list[str] = []
+
+    class Asked(Texts):
+        def document(self, item: str) -> str:
+            asked.append(item)
+            return self.key(item)
+
+    names = [f"{number}" for number in range(60)]
+    corpus = HeldCorpus(Asked(), [f"{name} note." for name in names])
+    for gone in [names[1:]] if together else names[1:]:
+        corpus = corpus.deleting(gone)
+    assert corpus.ids == ["0"]
+    assert len(asked) == 60
+
+
 def test_only_what_is_new_is_counted_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str] = []
     add = CollectionIndex.add
@@ -228,3 +246,10 @@ def test_a_folder_gives_the_corpus_back(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(CollectionIndex, "add", None)  # nothing is counted again
     assert loaded.items == corpus.items
     assert loaded.counted()[1].ranked("two") == corpus.counted()[1].ranked("two")
+
+
+@pytest.mark.parametrize("record", [{}, {"text": 3}, {"text": None, "more": 1}, {"text": ""}])
+def test_documents_of_another_form_are_refused(tmp_path: Path, record: dict[str, Any]) -> None:
+    write_corpus(tmp_path, Texts.framework, [record], Corpus())
+    with pytest.raises(ValueError, match=r"documents that are not texts's .*: persist them again"):
+        HeldCorpus.load(tmp_path, Texts())

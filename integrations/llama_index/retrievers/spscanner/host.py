@@ -63,8 +63,7 @@ class NodeHost(Host[NodeWithScore]):
     def join(self, items: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
         sources = source_texts(map(self.document, items), self.documents.values(), self.docstore)
         texts = read_nodes(items, sources, document_key=self.document_key)
-        numbers = _numbers(texts)
-        partial = [name for name in map(str, sources) if not _covered(name, texts, numbers)]
+        partial = _not_covered(sources, texts)
         wholes = [whole for name in partial if (whole := self._whole(name)) is not None]
         if not wholes:
             return texts
@@ -127,20 +126,19 @@ def _numbers(texts: Sequence[ReadText[NodeWithScore]]) -> dict[Hashable, int]:
     return {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
 
 
-def _covered(name: str, texts: Sequence[ReadText[NodeWithScore]], numbers: Mapping[Hashable, int]) -> bool:
-    """Whether the nodes of a document cover all of its text except white space."""
-    if name not in numbers:
-        return True
-    joined = texts[numbers[name]].joined
-    run = next(run for run in joined.runs if run.source == name)
-    end = run.start
-    for placed in joined.placed:
-        if placed.start >= run.end:
-            break
-        if joined.text[end : placed.start].strip():
-            return False
-        end = max(end, placed.end)
-    return not joined.text[end : run.end].strip()
+def _not_covered(names: Iterable[Hashable], texts: Sequence[ReadText[NodeWithScore]]) -> list[str]:
+    """Those documents whose nodes leave out some of their text other than white space."""
+    wanted, found = set(names), {}
+    for text in texts:
+        joined = text.joined
+        for run in joined.runs:
+            if run.source in wanted and run.source not in found:
+                end, parts = run.start, []
+                for placed in joined.touching(run.start, run.end):
+                    parts.append(joined.text[end : placed.start])
+                    end = max(end, placed.end)
+                found[run.source] = any(map(str.strip, [*parts, joined.text[end : run.end]]))
+    return [str(name) for name in names if found.get(name)]
 
 
 def _record(node: BaseNode) -> dict[str, Any]:
