@@ -43,7 +43,6 @@ def main() -> None:
             [*command, *model]
         )  # a missing package is one line with the command that installs it
         if (out / "train.jsonl").exists():
-            spscanner(["synthesize", "inspect", str(out / "train.jsonl")])
             worked += 1
         elif code == 1:
             print("no example was made; the reasons are above")

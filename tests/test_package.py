@@ -294,7 +294,7 @@ def test_install_lines_name_extras_that_exist() -> None:
         for line in re.findall(r"spscanner-rag\[([\w,-]+)\]", path.read_text(encoding="utf-8"))
         for extra in line.split(",")
     }
-    assert {"llama-index", "langchain", "baselines", "train", "cuda"} <= named <= set(extras())
+    assert {"llama-index", "langchain", "baselines", "cuda"} <= named <= set(extras())
 
 
 PAGES = [

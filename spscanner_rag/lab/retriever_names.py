@@ -26,14 +26,7 @@ KINDS = {
     "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
     "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
     "which B reads the best sentences of each unit by A, N tokens of them",
-    "listwise": "listwise:A>LLM@M, a language model that ranks the M best units of A (default: 100); LLM is "
-    "PROVIDER:MODEL or FILE.py:NAME",
-    "pairwise": "pairwise:A>LLM@M, one that compares pairs of them",
-    "setwise": "setwise:A>LLM@M, one that chooses the best of sets of them",
 }
-
-STAGED = ("cascade", "listwise", "pairwise", "setwise")
-"""Kinds whose names have a first stage, a second one, and a bound."""
 
 _STAGES = re.compile(r"(?P<first>[^>]+)>(?P<second>.+?)(?:@(?P<best>[1-9]\d{0,8})(?P<tokens>tokens)?)?")
 
@@ -52,29 +45,17 @@ class NameParts(NamedTuple):
         scorers: tuple[str, ...] = ()
         if kind == "hybrid":
             scorers = tuple(model.split("+"))
-        elif kind in STAGED and (stages := _STAGES.fullmatch(model)):
-            scorers = (stages["first"], stages["second"]) if kind == "cascade" else (stages["first"],)
+        elif kind == "cascade" and (stages := _STAGES.fullmatch(model)):
+            scorers = (stages["first"], stages["second"])
         return cls(kind, model, scorers)
 
     @property
     def bound(self) -> dict[str, int]:
-        """The bound after the @ of a name with stages: ``best`` or ``tokens``; empty if there is none."""
+        """The bound after the @ of a cascade: ``best`` or ``tokens``; empty if there is none."""
         stages = _STAGES.fullmatch(self.model)
         if stages is None or stages["best"] is None:
             return {}
         return {stages["tokens"] or "best": int(stages["best"])}
-
-    @property
-    def asks_a_model(self) -> bool:
-        """True if a language model is asked, by it or by a scorer that it is made of."""
-        own = self.kind in ("listwise", "pairwise", "setwise")
-        return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
-
-    @property
-    def second(self) -> str:
-        """The part after the > of a name with stages; "" if there is none."""
-        stages = _STAGES.fullmatch(self.model)
-        return stages["second"] if stages else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +115,6 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             first, second = (scorer_of(part, options) for part in parts)
             bound: dict[str, Any] = dict(NameParts.of(name).bound)
             return baselines.Cascade(first, second, **bound, unit=unit)
-        case "listwise" | "pairwise" | "setwise":
-            from spscanner_rag.lab.llm.language_models import named_model
-            from spscanner_rag.lab.llm.listwise import Listwise
-
-            staged, first = NameParts.of(name), scorer_of(parts[0], options)
-            llm, limit = named_model(staged.second), staged.bound.get("best", 100)
-            return Listwise(llm, first, method=kind, best=limit, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
 
@@ -156,10 +130,8 @@ def check_name(name: str) -> None:
     if not model and kind in (*own_model, "remote", "hybrid"):
         lacks = {"hybrid": "the retrievers to add", "remote": "an address"}.get(kind, "a model name")
         raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
-    if kind in STAGED and not parts:
+    if kind == "cascade" and not parts:
         raise ValueError(f"retriever {name!r} has no two stages; expected {KINDS[kind]}")
-    if kind != "cascade" and "tokens" in NameParts.of(name).bound and kind in STAGED:
-        raise ValueError(f"retriever {name!r} has a bound of tokens; expected {KINDS[kind]}")
     for part in parts:
         check_name(part)
 

@@ -41,16 +41,9 @@ NAMES = {
     "blocksearch": "blocksearch:{blocksearch}",
     "hybrid": "hybrid:scanner:{scanner}+bm25",
     "cascade": "cascade:bm25>scanner:{scanner}@2",
-    "listwise": "listwise:bm25>{script}:ranking@4",
-    "pairwise": "pairwise:bm25>{script}:ranking@3",
-    "setwise": "setwise:bm25>{script}:ranking@4",
 }
-"""A name of every kind, with places for tiny models and for language models that are scripts."""
+"""A name of every kind, with places for tiny models."""
 
-SCRIPT = """
-def ranking(prompt):
-    return "[2] > [1]"
-"""
 EVERY = pytest.mark.parametrize(
     "kind",
     [
@@ -77,12 +70,10 @@ def places(
     )
     save_checkpoint(folder / "mamba", ScannerModel(config), ScannerSettings(), tiny_tokenizer)
     model.save(folder / "blocksearch")
-    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
     return {
         "scanner": tiny_checkpoint,
         "bert": save_bert(folder / "bert", None),
         "classifier": save_bert(folder / "classifier", 1),
-        "script": folder / "script.py",
         "mamba": folder / "mamba",
         "blocksearch": folder / "blocksearch",
         "t5": t5,
@@ -173,8 +164,6 @@ def test_eval_and_the_same_again(
     recall = {row["k"]: row["value"] for row in rows if (row["metric"], row["source"]) == ("recall", "s")}
     assert recall[10] == 1  # of six sentences
     assert {row["retriever"] for row in rows} == {name}
-    replies = tmp_path / "out" / "replies.jsonl"
-    assert replies.exists() == (kind in ("listwise", "pairwise", "setwise"))
     capsys.readouterr()
     assert evaluated(name, tmp_path) == 0, "what identifies the retriever is the same"
     assert "found 2 records of an earlier run" in capsys.readouterr().err
@@ -184,11 +173,10 @@ def test_eval_and_the_same_again(
 def test_a_corpus(kind: str, name: str, tmp_path: Path) -> None:
     assert evaluated(name, tmp_path, "--corpus") == 0
     rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
-    indexed = kind in ("bm25", "dense", "blocksearch", "cascade", "listwise", "pairwise", "setwise")
+    indexed = kind in ("bm25", "dense", "blocksearch", "cascade")
     assert {row["retriever"] for row in rows} == {name if indexed else f"{name}, 10 documents by bm25"}
     kept = {row["value"] for row in rows if row["metric"] == "index_megabytes"}
-    keeps = {*("scanner", "remote", "bm25", "hybrid", "cascade", "listwise", "pairwise", "setwise"),
-             *("dense", "blocksearch")}  # fmt: skip
+    keeps = ("scanner", "remote", "bm25", "hybrid", "cascade", "dense", "blocksearch")
     assert (max(kept) > 0) == (kind in keeps)
 
 
@@ -235,4 +223,4 @@ def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
 @EVERY
 def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
     keeps = ("bm25", "dense", "latechunking", "propositions", "blocksearch", "hybrid", "cascade")
-    assert getattr(scorer, "keeps_texts", False) == (kind in (*keeps, "listwise", "pairwise", "setwise"))
+    assert getattr(scorer, "keeps_texts", False) == (kind in keeps)

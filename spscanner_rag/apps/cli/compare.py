@@ -57,8 +57,7 @@ def compare(
     retrievers: str = option(
         "scanner,bm25,dense",
         "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
-        "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, hybrid:A+B, "
-        "'cascade:A>B@M', 'listwise:A>LLM@M'.",
+        "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
         "NAME,...",
     ),
     unit: str = option(

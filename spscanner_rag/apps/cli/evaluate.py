@@ -5,8 +5,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
---calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with language
-models replies.jsonl, with --answers answers.json, answers.jsonl and answer-replies.jsonl. The same command resumes
-an interrupted run. Exit code: 0, or 3 if --max-requests or the provider ended the answers early.
+--calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with --answers
+answers.json, answers.jsonl and answer-replies.jsonl. The same command resumes an interrupted run. Exit code: 0, or
+3 if --max-requests or the provider ended the answers early.
 """
 
 ENDED_EARLY = 3  # exit code of a run whose model may not be asked more
@@ -87,12 +86,11 @@ def evaluate(
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
         _report_found(out, len(file.records), len(leftovers))
-        with _replies_kept(loaded, out / "replies.jsonl"):
-            _run_study(study, scorers, file, titles)
-            result, stopped = study.result(list(file.records.values())), ""
-            if answering is not None:
-                write_result(result, out, _run_facts(bad))  # what an interruption leaves
-                result, stopped = answering.added_to(result, scorers, titles, out)
+        _run_study(study, scorers, file, titles)
+        result, stopped = study.result(list(file.records.values())), ""
+        if answering is not None:
+            write_result(result, out, _run_facts(bad))  # what an interruption leaves
+            result, stopped = answering.added_to(result, scorers, titles, out)
         write_result(result, out, _run_facts(bad))
     show_result(result, out)
     if stopped:
@@ -212,21 +210,6 @@ def _documents_of(
     for error in bad[:5]:
         tell(f"left out: {error}")
     return documents, len(bad)
-
-
-@contextmanager
-def _replies_kept(scorers: Mapping[str, "Scorer"], path: Path) -> Iterator[None]:
-    """Keep the replies of the language models behind scorers in a file, if there are any such models."""
-    from spscanner_rag.lab.llm.listwise import keep_replies
-    from spscanner_rag.lab.llm.replies import ReplyFile
-    from spscanner_rag.lab.retriever_names import NameParts
-
-    if not any(NameParts.of(name).asks_a_model for name in scorers):
-        yield
-        return
-    with ReplyFile(path) as replies:
-        keep_replies(scorers.values(), replies)
-        yield
 
 
 def _run_study(

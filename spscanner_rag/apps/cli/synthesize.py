@@ -32,38 +32,6 @@ synthesize = typer.Typer(
 synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
 
 
-@synthesize.command("inspect", short_help="Write a page that shows examples.")
-def inspect_examples(
-    file: Path = argument("train.jsonl or test.jsonl of a run.", "FILE"),
-    out: Path | None = option(None, "Page to write; default: FILE with the ending .html.", "PAGE"),
-    examples: int = option(100, "How many examples the page shows.", least=0),
-) -> None:
-    """Write a page with examples and statistics, to judge them before training."""
-    from itertools import islice
-
-    from spscanner_rag.apps.pages.examples import render_examples
-    from spscanner_rag.files.json_files import parse_json
-    from spscanner_rag.files.output import check_output, write_output
-    from spscanner_rag.lab.synthesis.statistics import example_lines, statistics_of
-
-    if not file.is_file():
-        raise ValueError(f"{file}: no such file; expected a file of examples, such as OUT/train.jsonl")
-    page = out or file.with_suffix(".html")
-    check_output(page, [str(file)])
-    statistics = statistics_of(example_lines(file))
-    summary = file.with_name("summary.json")
-    content = render_examples(
-        file,
-        statistics.examples,
-        statistics.rows(),
-        statistics.histograms(),
-        parse_json(summary.read_text(encoding="utf-8")) if summary.exists() else {},
-        islice(example_lines(file), examples),
-    )
-    write_output(content, page, is_page=True)
-    sys.stdout.write(f"{one_line(str(page))}: the page\n")
-
-
 @synthesize.command("from-released", short_help="Convert the authors' training files.")
 def from_released(
     files: list[Path] = argument("Released training files, JSONL.", "FILE..."),

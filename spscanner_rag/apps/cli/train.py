@@ -22,12 +22,6 @@ def train(
     base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
     config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
     validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
-    teacher: str | None = option(
-        None,
-        "Teacher instead of the recipe's: minilm, a name or folder for sentence-transformers, or "
-        "cross-encoder:NAME.",
-    ),
-    teacher_cache: Path | None = option(None, "Folder of teacher scores; default OUT/teacher."),
     word_vectors: Path | None = option(
         None, "Table of `spscanner word-vectors`, for lexical_soft and embedding_start."
     ),
@@ -41,7 +35,6 @@ def train(
     The same command resumes an interrupted run.
     """
     import os
-    from dataclasses import replace
 
     from spscanner_rag.checkpoint.whole_file import remove_leftovers
     from spscanner_rag.files.folder_lock import folder_lock
@@ -54,20 +47,10 @@ def train(
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # parallel tokenizers do not survive a fork
     use_threads(threads)
     numbers = read_recipe(recipe)
-    if teacher is not None:
-        numbers = replace(numbers, teacher=teacher)
-    files = RunFiles(
-        data or [],
-        validation or [],
-        out,
-        base,
-        config,
-        teacher_cache or out / "teacher",
-        word_vectors,
-    )
+    files = RunFiles(data or [], validation or [], out, base, config, word_vectors)
     view = TrainingView(numbers.steps, progress)
     with folder_lock(out) as leftovers, view.bar:
-        leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
+        leftovers += remove_leftovers(out / SNAPSHOTS, 0)
         if leftovers:
             view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
         run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
@@ -94,7 +77,6 @@ def word_vectors(
     from spscanner_rag.baselines.dense import MINILM, encoder_of
     from spscanner_rag.checkpoint.file_access import write_word_vectors
     from spscanner_rag.checkpoint.whole_file import whole_file
-    from spscanner_rag.lab.training.data.teacher import short_name
     from spscanner_rag.lab.training.word_table import check_request, make_word_vectors
 
     if not out.parent.is_dir():
@@ -107,7 +89,7 @@ def word_vectors(
             console.print(line_of(console, message), soft_wrap=True)
 
     packaged = model in ("minilm", MINILM)
-    source = f"{MINILM} (Apache-2.0)" if packaged else short_name(model)
+    source = f"{MINILM} (Apache-2.0)" if packaged else Path(model).name
     encoder = encoder_of(MINILM if packaged else model, batch_size=256)
     table = make_word_vectors(text, encoder.passages, words, dimensions, source, say)
     with whole_file(out) as unfinished:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spscanner_rag.lab.retriever_names import STAGED, NameParts, units_for
+from spscanner_rag.lab.retriever_names import NameParts, units_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,11 @@ class Setting:
     def has_index(self) -> bool:
         """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do.
 
-        BlockSearch does too: it keeps the keys and values of all documents. So does a cascade, or a reranker,
-        whose first stage does. A language model that names sentences, and a scanner here or behind a server, read
-        the texts anew.
+        BlockSearch does too: it keeps the keys and values of all documents. So does a cascade whose first stage
+        does. A scanner, here or behind a server, reads the texts anew.
         """
         name = NameParts.of(self.retriever)
-        if name.kind in STAGED:
+        if name.kind == "cascade":
             return Setting(name.scorers[0]).has_index
         if name.scorers:
             return all(Setting(part).has_index for part in name.scorers)

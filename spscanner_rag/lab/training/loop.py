@@ -77,10 +77,9 @@ class Trainer:
         self.model, self.recipe, self.out = model, recipe, out
         self._inputs, self._skipped = inputs or {}, skipped_steps
         self._objective, self._workers = objective, workers
-        self._extra = objective.extra.to(model.device)
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
-        self.optimizer = new_optimizer(model, self._extra, recipe)
+        self.optimizer = new_optimizer(model, recipe)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
@@ -118,7 +117,6 @@ class Trainer:
             "recipe": json.dumps(self.recipe.to_dict()),
             "inputs": json.dumps(self._inputs),
             "model": self.model.state_dict(),
-            "extra": self._extra.state_dict(),
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
         }
@@ -161,7 +159,6 @@ class Trainer:
         state = read_state(self.out, self.recipe, self._inputs, self.model.device)
         refuse_other_shapes(path, state["model"], self.model.state_dict())
         refuse_other_shapes(path, state["average"], self.average)
-        refuse_other_shapes(path, state["extra"], self._extra.state_dict())
         try:
             self.optimizer.load_state_dict(state["optimizer"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -169,7 +166,6 @@ class Trainer:
                 f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"
             ) from None
         self.model.load_state_dict(state["model"])
-        self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
         self.step, self.seconds = state["step"], state["seconds"]
 
@@ -223,9 +219,9 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left
 
 
-def new_optimizer(model: ScannerModel, extra: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+def new_optimizer(model: ScannerModel, recipe: Recipe) -> torch.optim.Optimizer:
     """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
-    parameters = [*model.parameters(), *extra.parameters()]
+    parameters = list(model.parameters())
     groups: list[dict[str, Any]] = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},

@@ -17,8 +17,7 @@ _AT_LEAST_ONE = (
     "final_validation_questions source_cap group_tokens rerank_negatives"
 ).split()
 _AT_LEAST_ZERO = (
-    "teacher_weight teacher_documents ranking_weight calibration_questions "
-    "lexical_least_units group_hard rerank_random warmup_steps snapshot_every"
+    "ranking_weight calibration_questions lexical_least_units group_hard rerank_random warmup_steps snapshot_every"
 ).split()
 _SHARES = (
     "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
@@ -110,15 +109,10 @@ class Recipe:
     """The unit that a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
     rerank_negatives: int = 15
     rerank_random: int = 0
-    """Passages without the answer, nearest by BM25 or the teacher, and how many of them are random instead."""
+    """Passages without the answer, nearest by BM25, and how many of them are random instead."""
     source_cap: int = 3000
     source_weights: dict[str, float] | None = None
     """A source of n questions is drawn with weight min(1, n / cap) ^ 0.7, times its factor; 0 leaves it out."""
-    teacher: str = ""
-    teacher_documents: int = 0
-    """As `--teacher`, which scores the first so many documents of each source; 0 for all."""
-    teacher_weight: float = 0.3
-    """Weight of a second head's loss that learns the teacher's scores."""
     held_out_sources: tuple[str, ...] = ()
     """Sources of which every document with `int(sha1(doc_id), 16) % 10 == 0` is validated on, not trained on."""
     validate_every: int = 500

@@ -33,7 +33,6 @@ class RunFiles:
     out: Path
     base: str | None  # a checkpoint to start from
     config: Path | None  # or the configuration of a model to train from nothing
-    teacher_cache: Path
     word_vectors: Path | None = None  # for a soft lexical channel or an embedding that starts from them
 
 
@@ -72,7 +71,7 @@ def start_checkpoint(
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
-    torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel, the teacher's head
+    torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel
     loaded = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     base = replace(
         loaded, meaning=None

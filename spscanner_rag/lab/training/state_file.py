@@ -21,9 +21,7 @@ START_AGAIN = "delete it to start again, or give another --out"
 BEST_FILE = "best_weights.pt"
 
 _OF_A_RUN = {"step": int, "recipe": str, "inputs": str}
-_STATE_TYPES = (
-    _OF_A_RUN | {"seconds": float} | dict.fromkeys(("model", "extra", "average", "optimizer"), dict)
-)
+_STATE_TYPES = _OF_A_RUN | {"seconds": float} | dict.fromkeys(("model", "average", "optimizer"), dict)
 _BEST_TYPES = _OF_A_RUN | {"value": float, "weights": dict}
 _CHOOSE_AGAIN = "delete it, and the best weights are chosen among those of the validations to come"
 

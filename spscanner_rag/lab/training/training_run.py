@@ -13,7 +13,6 @@ from torch import Tensor
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.data.teacher import short_name
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.lab.training.model_card import write_model_card
@@ -154,7 +153,7 @@ class TrainingRun:
             "kernels": self.trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),
-            "recipe": self.recipe.to_dict() | {"teacher": short_name(self.recipe.teacher)},
+            "recipe": self.recipe.to_dict(),
             self.stage.measured: {
                 source: {name: round(value, 4) for name, value in values.items()}
                 for source, values in (validation.measures if validation else {}).items()

@@ -23,16 +23,6 @@ from .conftest import Output, Run
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
 TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
-MODEL = """
-import re
-from pathlib import Path
-
-def model(prompt):
-    with open(Path(__file__).with_suffix(".asked"), "a") as file:
-        file.write("x")
-    numbers = re.findall(r"^\\[(\\d+)\\]", prompt, re.MULTILINE)
-    return " > ".join(f"[{number}]" for number in reversed(numbers))
-"""
 
 
 def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
@@ -272,19 +262,6 @@ def test_a_folder_of_beir(evaluate: Run, beir: Path, out: Path) -> None:
     assert (out / "records.jsonl").read_bytes() == before
     assert "got --among with a folder in BEIR's layout" in evaluate(beir, "--among", 2).err
     assert "aggregation is 'median'" in evaluate(beir, "--aggregation", "median").err
-
-
-def test_a_language_model_is_asked_once(evaluate: Run, data: Path, tmp_path: Path, out: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(MODEL)
-    names = f"bm25,listwise:bm25>{file}:model@3,hybrid:bm25+setwise:bm25>{file}:model@2"
-    assert evaluate(data, "--retrievers", names).code == 0
-    asked = len(file.with_suffix(".asked").read_text())
-    assert asked == len(lines_of(out / "replies.jsonl"))
-    (out / "records.jsonl").unlink()
-    (out / "run.json").unlink()
-    assert evaluate(data, "--retrievers", names).code == 0
-    assert len(file.with_suffix(".asked").read_text()) == asked, "the replies were kept"
 
 
 def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Path) -> None:

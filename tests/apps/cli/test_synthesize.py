@@ -1,11 +1,10 @@
-"""`spscanner synthesize`: files, exit codes, estimates, the page, and training on the result."""
+"""`spscanner synthesize`: files, exit codes, estimates, and training on the result."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.apps.pages.checked_page import check_page, text_of
 from tests.lab.synthesis.conftest import story
 from tests.lab.training.conftest import RECIPE, SHAPE
 
@@ -45,14 +44,6 @@ def test_an_estimate_then_a_run_then_training_on_it(run: Run, stories: Path, tmp
     )  # fmt: skip
     assert trained.code == 0, trained.err
     assert (tmp_path / "model" / "model.safetensors").exists()
-    page = run("synthesize", "inspect", out / "train.jsonl")
-    assert page.code == 0
-    html = (out / "train.html").read_text()
-    check_page(html)
-    assert html.count("<article>") == summary["files"]["train.jsonl"]
-    assert html.count("<mark>") >= 2 * html.count("<article>")
-    assert "Units between the two sides" in html
-    assert "estimated" in html
 
 
 def test_exit_codes(run: Run, stories: Path, tmp_path: Path) -> None:
@@ -117,23 +108,3 @@ def test_prompts_of_the_user(run: Run, stories: Path, tmp_path: Path) -> None:
     other = run("synthesize", stories, "--out", tmp_path / "out", *QUICK)
     assert other.code == 2
     assert "holds a run with other settings: prompts: " in other.err
-
-
-def test_a_page_of_hostile_examples(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    evil = "<script>alert(1)</script>\u202e"
-    line = {
-        "doc_id": evil, "source": "s", "title": evil, "text": f"{evil} text",
-        "questions": [{"qid": "q", "question": evil, "evidence": [[0, 8]], "answers": [evil]}],
-        "synthesis": {"connection": evil, "strategy": evil, "contexts": [[0, 8]], "labels": [[1, 2]]},
-    }  # fmt: skip
-    path.write_text(json.dumps(line) + "\n")
-    (tmp_path / "summary.json").write_text(json.dumps({"dropped": {evil: 3}, "requests": 4}))
-    assert run("synthesize", "inspect", path).code == 0
-    assert "<script>alert(1)</script>\\u202e" in text_of(
-        check_page(path.with_suffix(".html").read_text()).root
-    )
-    path.write_text("{}\n")
-    told = run("synthesize", "inspect", path)
-    assert told.code == 2
-    assert "x.jsonl, line 1: expected a document with its questions" in told.err

@@ -126,7 +126,7 @@ def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path
         "hardware": name,
         "started_from": name,
         "left_out": 1,
-        "recipe": {"teacher": name, name: [name]},
+        "recipe": {"stage": name, name: [name]},
         "questions_by_source": {name: 3},
         measured: {name: {"@1": 0.5}},
     }

@@ -1,18 +1,14 @@
 """A small question-answering corpus and a recipe. A question's answer is the sentence that holds its key word."""
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.teacher import Teacher
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -87,21 +83,6 @@ def documents(corpus_file: Path) -> list[Document]:
 @pytest.fixture(scope="session")
 def store(documents: list[Document]) -> DocumentStore:
     return DocumentStore(documents)
-
-
-class Twos:
-    """A teacher that gives every sentence a 2 for every question."""
-
-    all_questions_at_once = True
-
-    def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.full((len(questions), len(texts)), 2.0, np.float32)
-
-
-@pytest.fixture
-def twos() -> Callable[[str], Teacher]:
-    """Loads that teacher by any name."""
-    return lambda name: Twos()
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.lab.training.loop import (
     LOG_FILE,
     Trainer,
@@ -61,13 +59,9 @@ NewTrainer = Callable[..., Trainer]
 def trainer(tiny_checkpoint: Path, distinct: list[Document], reading: Reading) -> NewTrainer:
     """Makes the trainer of a folder and a recipe, which resumes what the folder holds."""
 
-    def new(
-        folder: Path, recipe: Recipe = RECIPE, teacher: TeacherScores | None = None, workers: int = 0
-    ) -> Trainer:
-        model = load_model(tiny_checkpoint)
-        source = ExampleSource(DocumentStore(distinct), reading, recipe, teacher)
-        objective = EvidenceObjective(source, recipe, model.config.d_model)
-        return Trainer(model, objective, recipe, folder, workers)
+    def new(folder: Path, recipe: Recipe = RECIPE, workers: int = 0) -> Trainer:
+        objective = EvidenceObjective(ExampleSource(DocumentStore(distinct), reading, recipe), recipe)
+        return Trainer(load_model(tiny_checkpoint), objective, recipe, folder, workers)
 
     return new
 
@@ -85,10 +79,8 @@ def begun(kept: Path, tmp_path: Path, trainer: NewTrainer) -> Path:
     return shutil.copytree(kept, tmp_path / "begun")
 
 
-def test_the_loss_falls(tmp_path: Path, trainer: NewTrainer, twos: Callable[[str], Teacher]) -> None:
-    teacher = TeacherScores("twos", tmp_path / "teacher", twos)
-    run = trainer(tmp_path, replace(RECIPE, steps=30, teacher="twos"), teacher)
-    losses = [report.loss for report in run.run()]
+def test_the_loss_falls(tmp_path: Path, trainer: NewTrainer) -> None:
+    losses = [report.loss for report in trainer(tmp_path, replace(RECIPE, steps=30)).run()]
     assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
 
 
@@ -179,10 +171,10 @@ def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
 
 def test_every_weight_is_trained_and_only_matrices_decay() -> None:
     shape = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
-    model, extra = ScannerModel(shape, match_embedding=True), nn.Linear(16, 1)
-    optimizer = new_optimizer(model, extra, Recipe(weight_decay=0.1))
+    model = ScannerModel(shape, match_embedding=True)
+    optimizer = new_optimizer(model, Recipe(weight_decay=0.1))
     trained = [p for group in optimizer.param_groups for p in group["params"]]
-    assert sorted(map(id, trained)) == sorted(map(id, [*model.parameters(), *extra.parameters()]))
+    assert sorted(map(id, trained)) == sorted(map(id, model.parameters()))
     free = {id(p) for group in optimizer.param_groups if not group["weight_decay"] for p in group["params"]}
     kinds = {name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free}
     assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight: of norms

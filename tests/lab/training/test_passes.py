@@ -68,7 +68,7 @@ def test_padding_and_packing_leave_the_gradients(
 ) -> None:
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
     source = ExampleSource(store, reading, recipe)
-    objective = EvidenceObjective(source, recipe, load_model(tiny_checkpoint).config.d_model)
+    objective = EvidenceObjective(source, recipe)
     first, *others = (objective.example(number, 64) for number in range(4))
     examples = [replace(first, others=(others.pop(),)) if grouped else first, *others]
     longest = max(len(s.sequence.input_ids) for example in examples for s in example.stretches)

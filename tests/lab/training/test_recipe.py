@@ -48,7 +48,7 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("dtype = 'int8'", "expected 'bfloat16' or 'float32' or 'auto'"),
         ("ema_decay = 1.0", "expected a number from 0 to below 1"),
         ("stage = 'teacher'", "stage is 'teacher'; expected 'evidence' or 'reranker'$"),
-        ("teacher_weight = -1", "teacher_weight is -1.0; expected at least 0"),
+        ("ranking_weight = -1", "ranking_weight is -1.0; expected at least 0"),
         ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
         ("other_words_share = 0.5", r"other_words_share is 0\.5 without lexical_soft"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),

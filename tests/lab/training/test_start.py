@@ -35,7 +35,7 @@ def files(
     out: Path, base: Path | None = None, config: Path | None = None, table: Path | None = None
 ) -> RunFiles:
     named = None if base is None else str(base)
-    return RunFiles([], [], out, named, config, out / "teacher", word_vectors=table)
+    return RunFiles([], [], out, named, config, word_vectors=table)
 
 
 @pytest.fixture

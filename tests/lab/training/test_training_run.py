@@ -71,7 +71,7 @@ class Run:
 
     def files(self, out: Path, base: str | None = None) -> RunFiles:
         data, dev = [self.folder / "train.jsonl"], [self.folder / "dev.jsonl"]
-        return RunFiles(data, dev, out, base, None if base else self.folder / "shape.json", out / "teacher")
+        return RunFiles(data, dev, out, base, None if base else self.folder / "shape.json")
 
     def again(self, recipe: str = "") -> int:
         text = (self.folder / "recipe.toml").read_text(encoding="utf-8")

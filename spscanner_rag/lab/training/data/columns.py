@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,11 @@ from spscanner_rag.lab.training.data.examples import MAX_DRAWS
 from spscanner_rag.lab.training.data.questions import Drawn, Negatives, QuestionDraw
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.data.teacher import TeacherScores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.units import Segmenter, Unit
+from spscanner_rag.text.units import Segmenter
 
 HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many times as many as are wanted
 
@@ -40,9 +38,8 @@ class PassageColumn:
 class PassageDraw:
     """An endless, repeatable supply of questions with passages: number n is the same in every run.
 
-    The passages of all documents of a source are ranked by BM25. With a teacher, every other hard negative is
-    one of those that it ranks highest in the question's own document. A passage with an answer to the question
-    is no negative, nor is one of another document that belongs to the same text.
+    The passages of all documents of a source are ranked by BM25. A passage with an answer to the question is no
+    negative, nor is one of another document that belongs to the same text.
     """
 
     def __init__(
@@ -51,9 +48,8 @@ class PassageDraw:
         recipe: Recipe,
         segmenter: Segmenter,
         tokenizer: Tokenizer,
-        teacher: TeacherScores | None = None,
     ) -> None:
-        self._documents, self._recipe, self._teacher = documents, recipe, teacher
+        self._documents, self._recipe = documents, recipe
         self._draw = QuestionDraw(documents, recipe)
         self.questions_by_source = self._draw.questions_by_source
         self._negatives = Negatives(documents)
@@ -109,7 +105,7 @@ class PassageDraw:
         return list(found)
 
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
-        """The passages nearest to a question, those of BM25 and those of the teacher in turns."""
+        """The passages nearest to a question by BM25."""
         asked = self._collections.ask(drawn.document, drawn.question.text)
         numbers = asked.numbers.tolist()
         firsts = np.cumsum([0, *(len(self._collections.unit_starts(number)) for number in numbers)])
@@ -117,18 +113,7 @@ class PassageDraw:
         most = HARD_CHOICE * _READ_CHOICE * self._recipe.rerank_negatives
         best = np.argsort(-scores, kind="stable")[:most]
         texts = np.searchsorted(firsts, best, side="right") - 1
-        by_words = [(numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True)]
-        by_teacher: list[Place] = []
-        if self._teacher is not None and drawn.place is not None:
-            own = self._collections.unit_starts(drawn.document)
-            document = self._documents.document(drawn.document)
-            stops = [*own[1:].tolist(), len(document.text)]
-            units = [Unit(s, e, "") for s, e in zip(own.tolist(), stops, strict=True)]
-            taught = self._teacher.of_question(document, units, drawn.place)
-            by_teacher = [(drawn.document, int(unit)) for unit in np.argsort(-taught, kind="stable")[:most]]
-        for pair in chain.from_iterable(zip_longest(by_words, by_teacher)):
-            if pair is not None:
-                yield pair
+        return ((numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True))
 
     def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
         """True if a passage seems not to answer the question."""

@@ -132,18 +132,19 @@ class PreparedTexts:
         self, documents: DocumentStore, reading: Reading, kept_characters: int = KEPT_CHARACTERS
     ) -> None:
         self._documents, self._reading, self._most = documents, reading, kept_characters
-        self._kept: OrderedDict[int, tuple[str, PreparedText]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[int, PreparedText]] = OrderedDict()  # with their characters
         self.characters = 0
 
-    def get(self, number: int) -> tuple[str, PreparedText]:
-        """Text ``number`` of the store, and that text prepared."""
+    def get(self, number: int) -> PreparedText:
+        """Text ``number`` of the store, prepared."""
         if number in self._kept:
             self._kept.move_to_end(number)
-            return self._kept[number]
+            return self._kept[number][1]
         text = self._documents.document(number).text
-        self._kept[number] = text, self._reading.prepare(text)
+        prepared = self._reading.prepare(text)
+        self._kept[number] = len(text), prepared
         self.characters += len(text)
         while self.characters > self._most and len(self._kept) > 1:
             _, (oldest, _) = self._kept.popitem(last=False)
-            self.characters -= len(oldest)
-        return self._kept[number]
+            self.characters -= oldest
+        return prepared

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -21,7 +20,6 @@ from spscanner_rag.lab.training.data.stretches import (
     room_for,
     spread_stretch,
 )
-from spscanner_rag.lab.training.data.teacher import TeacherScores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.match import LexicalStatistics
@@ -41,10 +39,8 @@ class ExampleSource:
     continues as if it had never stopped.
     """
 
-    def __init__(
-        self, documents: DocumentStore, reading: Reading, recipe: Recipe, teacher: TeacherScores | None = None
-    ) -> None:
-        self.reading, self.recipe, self.teacher = reading, recipe, teacher
+    def __init__(self, documents: DocumentStore, reading: Reading, recipe: Recipe) -> None:
+        self.reading, self.recipe = reading, recipe
         self._documents = documents
         self._collections: SourceCollections | None = None
         if recipe.group_share or recipe.collection_share or recipe.unanswerable_near_share:
@@ -55,7 +51,6 @@ class ExampleSource:
         vectors, other = reading.match_options.vectors, recipe.other_words_share
         self._other_words = OtherWords(vectors, other) if vectors is not None and other else None
         self._texts = PreparedTexts(documents, reading)
-        self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
         self._groups: GroupDraw | None = None
         if recipe.group_share:
             assert self._collections is not None
@@ -89,7 +84,7 @@ class ExampleSource:
         return drawn if self._other_words is None else self._other_words.drawn(drawn, draw)
 
     def _cut(self, drawn: Drawn, length: int, draw: random.Random) -> Example | None:
-        text, prepared = self._texts.get(drawn.document)
+        prepared = self._texts.get(drawn.document)
         if not prepared.units:
             return None
         wanted = np.zeros(len(prepared.units), bool)
@@ -102,8 +97,7 @@ class ExampleSource:
         centre = self._centre(drawn, prepared, wanted, draw)
         spread = self.recipe.spread_share
         cut = spread_stretch if spread and draw.random() < spread else full_stretch
-        labelled = Labelled(asked, wanted, self._teacher_scores(drawn, text, prepared))
-        example = labelled.cut(*cut(prepared.unit_ends, centre, room, draw))
+        example = Labelled(asked, wanted).cut(*cut(prepared.unit_ends, centre, room, draw))
         # a single unit can be far longer than the sequence
         return example if len(example.sequence.input_ids) <= 2 * length else None
 
@@ -129,26 +123,6 @@ class ExampleSource:
         if not wanted.any() or draw.random() < self.recipe.random_place_share:
             return draw.randrange(len(prepared.units))
         return int(draw.choice(np.flatnonzero(wanted)))
-
-    def _teacher_scores(self, drawn: Drawn, text: str, prepared: PreparedText) -> NDArray[np.float32] | None:
-        """The teacher's scores if the question is the document's own: (units,)."""
-        if self.teacher is None or drawn.place is None or drawn.document not in self._taught:
-            return None
-        document = replace(self._documents.without_text(drawn.document), text=text)
-        return self.teacher.of_question(document, prepared.units, drawn.place)
-
-
-def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:
-    """Numbers of the documents that get teacher scores: the first ``teacher_documents`` of each source."""
-    most = recipe.teacher_documents or len(documents)
-    seen: Counter[str] = Counter()
-    taught = set()
-    for number in range(len(documents)):
-        source = documents.without_text(number).source
-        seen[source] += 1
-        if seen[source] <= most:
-            taught.add(number)
-    return frozenset(taught)
 
 
 LEAST_COSINE = 0.65  # words are exchanged only for words that are at least so near

@@ -41,7 +41,6 @@ class Drawn:
 
     document: int  # its number
     question: Question
-    place: int | None  # its number in the document; None for another document's question
     answered: bool  # true if the document contains the question's evidence
 
 
@@ -96,13 +95,13 @@ class QuestionDraw:
     def answered(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document."""
         number, place = draw.choice(self._answered[self._source(self._sources, draw)])
-        return Drawn(number, self._question(number, place), place, True)
+        return Drawn(number, self._question(number, place), True)
 
     def comparable(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document, that no other document of the source has in its words."""
         source = self._source(list(self._comparable), draw)
         number, place = draw.choice(self._comparable[source])
-        return Drawn(number, self._question(number, place), place, True)
+        return Drawn(number, self._question(number, place), True)
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
@@ -113,7 +112,7 @@ class QuestionDraw:
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
             number, place = draw.choice(self._unanswered[source])
-            return Drawn(number, self._question(number, place), place, False)
+            return Drawn(number, self._question(number, place), False)
         if self._near_share and draw.random() < self._near_share:
             return self._on_nearest(*draw.choice(self._answered[source]))
         number, _ = draw.choice(self._answered[source])
@@ -122,7 +121,7 @@ class QuestionDraw:
             other, place = draw.choice(self._answered[source])
             question = self._question(other, place)
             if other != number and question.text not in own:
-                return Drawn(number, question, None, False)
+                return Drawn(number, question, False)
         return None
 
     def _on_nearest(self, number: int, place: int) -> Drawn | None:
@@ -135,7 +134,7 @@ class QuestionDraw:
             known = self._negatives.related(number, other)
             known = known or self._negatives.have_answer(document.text, document.source, question)
             if not known and all(same_words(own.text) != wording for own in document.questions):
-                return Drawn(other, question, None, False)
+                return Drawn(other, question, False)
         return None
 
     def _unique_questions(self, recipe: Recipe) -> dict[str, list[Place]]:

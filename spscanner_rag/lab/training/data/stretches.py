@@ -17,7 +17,6 @@ class Example:
 
     sequence: TokenSequence
     relevant: NDArray[np.bool_]  # (units,)
-    teacher: NDArray[np.float32] | None = None  # (units,): scores with a spread of about one
     others: tuple["Example", ...] = ()
 
     @property
@@ -32,13 +31,11 @@ class Labelled:
 
     asked: QueryOnText
     relevant: NDArray[np.bool_]  # (units,)
-    teacher: NDArray[np.float32] | None = None  # (units,)
 
     def cut(self, first: int, last: int) -> Example:
         """The units ``first`` to ``last``, inclusive."""
         inside = slice(first, last + 1)
-        teacher = None if self.teacher is None else self.teacher[inside]
-        return Example(self.asked.sequence(first, last), self.relevant[inside], teacher)
+        return Example(self.asked.sequence(first, last), self.relevant[inside])
 
 
 Cut = Callable[[NDArray[np.int64], int, int, random.Random], tuple[int, int]]

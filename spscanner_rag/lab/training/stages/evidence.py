@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,7 +15,6 @@ from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
 from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.teacher import TeacherScores, teacher_of
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
@@ -70,13 +68,13 @@ class EvidenceStage:
     def objective(self, start: Checkpoint) -> EvidenceObjective:
         """The relevance of sentences."""
         recipe = self._recipe
-        self._drawn = source = ExampleSource(self._documents, Scanner(start).reading, recipe, self._teacher())
+        self._drawn = source = ExampleSource(self._documents, Scanner(start).reading, recipe)
         shift = 0.0
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
             first = [source.example(number, min(recipe.sequence_tokens)) for number in numbers]
             shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
-        return EvidenceObjective(source, recipe, start.model.config.d_model, shift)
+        return EvidenceObjective(source, recipe, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint, calibrated if the recipe has ``calibration_questions``; called before it is saved."""
@@ -118,13 +116,6 @@ class EvidenceStage:
         """Numbers of questions, and of documents that were left out."""
         assert self._drawn is not None
         return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
-
-    def _teacher(self) -> TeacherScores | None:
-        """The teacher that the recipe names."""
-        if not self._recipe.teacher:
-            return None
-        load = partial(teacher_of, device=str(self._device))
-        return TeacherScores(self._recipe.teacher, self._files.teacher_cache, load)
 
     def _validation_sample(self, final: bool) -> dict[str, list[Asked]]:
         """The questions of a validation by source; none if no document was held out."""

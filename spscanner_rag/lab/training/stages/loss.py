@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from spscanner_rag.lab.training.data.stretches import Example
@@ -24,17 +24,10 @@ class Examples(Protocol):
 
 
 class EvidenceObjective:
-    """The relevance of sentences, learned from labels and, if the recipe has one, from a teacher.
+    """The relevance of sentences, learned from labels; ``shift`` is that of `loss_shift`."""
 
-    The teacher's scores are learned by a second head. ``shift`` is that of `loss_shift`.
-    """
-
-    def __init__(self, source: Examples, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
+    def __init__(self, source: Examples, recipe: Recipe, shift: float = 0.0) -> None:
         self._source, self._recipe, self._shift = source, recipe, shift
-        self._teacher_head = nn.Linear(d_model, 1) if recipe.teacher and recipe.teacher_weight else None
-        self.extra = self._teacher_head or nn.Module()
-        if self._teacher_head is not None:
-            nn.init.zeros_(self._teacher_head.weight)
 
     def example(self, number: int, length: int) -> Example:
         """A question, a stretch of its document and its labels, or a group of stretches."""
@@ -45,7 +38,7 @@ class EvidenceObjective:
         return sum(len(stretch.sequence.input_ids) for stretch in example.stretches)
 
     def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
-        """Binary and ranking loss on labels, and the loss against a teacher's scores."""
+        """Binary and ranking loss of the examples of a pass."""
         units = sum(len(stretch.relevant) for example in examples for stretch in example.stretches)
         members = [examples[number] for number in read.members]
         ends = self._unit_ends(model, members, read)
@@ -94,17 +87,12 @@ class EvidenceObjective:
         labels = np.concatenate([stretch.relevant for stretch in example.stretches])
         relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
         weight = torch.tensor(recipe.positive_weight, device=device)
-        shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
+        shifted = logits + self._shift  # the ranking does not see the shift
         binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
         loss = binary / units
         if recipe.ranking_weight and labels.any():  # without evidence there is no ranking to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / sequences
-        for stretch, states in zip(example.stretches, ends, strict=True):
-            if stretch.teacher is not None and self._teacher_head is not None:
-                targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)
-                error = F.mse_loss(self._teacher_head(states)[:, 0], targets, reduction="sum")
-                loss = loss + recipe.teacher_weight * error / units
         return loss
 
 

@@ -55,11 +55,9 @@ class RerankerStage(EvidenceStage):
     def objective(self, start: Checkpoint) -> RerankerObjective:
         """The passage with the answer among hard negatives."""
         recipe = self._recipe
-        passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer, self._teacher())
+        passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer)
         self._drawn = passages
-        without_head = replace(recipe, teacher_weight=0.0)  # the teacher only chooses negatives
-        columns = Columns(passages, PairReader.of(start.tokenizer))
-        return RerankerObjective(columns, without_head, start.model.config.d_model)
+        return RerankerObjective(Columns(passages, PairReader.of(start.tokenizer)), recipe)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint as it is: only the order of a reranker's logits is trained."""

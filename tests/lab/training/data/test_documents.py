@@ -94,13 +94,12 @@ def test_recently_used_texts_stay_prepared(
     room = len(documents[0].text) + len(documents[1].text)
     texts = PreparedTexts(store, reading, room)
     first, second = texts.get(0), texts.get(1)
-    assert first[0] == documents[0].text
-    assert first[1].units == reading.prepare(documents[0].text).units
-    assert texts.get(0)[1] is first[1]
+    assert first.units == reading.prepare(documents[0].text).units
+    assert texts.get(0) is first
     texts.get(2)  # the least recently used makes room
-    assert texts.get(0)[1] is first[1]
-    assert texts.get(1)[1] is not second[1]
+    assert texts.get(0) is first
+    assert texts.get(1) is not second
     assert texts.characters <= room + 10
     narrow = PreparedTexts(store, reading, 1)
-    assert narrow.get(0)[1] is narrow.get(0)[1], "a text beyond the bound is kept while it is used"
-    assert narrow.characters == len(narrow.get(0)[0])
+    assert narrow.get(0) is narrow.get(0), "a text beyond the bound is kept while it is used"
+    assert narrow.characters == len(documents[0].text)

@@ -1,8 +1,6 @@
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource, OtherWords
 from spscanner_rag.lab.training.data.questions import Drawn
 from spscanner_rag.lab.training.data.stretches import LEAST_STRETCH_SHARE, full_stretch, spread_stretch
-from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.lexical.word_vectors import WordVectors
@@ -69,20 +66,6 @@ def test_the_statistics_of_some_examples_are_those_of_several_documents(
     assert 0.25 < other < 0.75
 
 
-def test_only_the_first_documents_of_a_source_are_taught(
-    documents: list[Document], reading: Reading, tmp_path: Path, twos: Callable[[str], Teacher]
-) -> None:
-    teacher = TeacherScores("twos", tmp_path, twos)
-    source = ExampleSource(DocumentStore(documents), reading, replace(RECIPE, teacher_documents=2), teacher)
-    examples = [source.example(number, 256) for number in range(60)]
-    taught = [example for example in examples if example.teacher is not None]
-    assert 0 < len(taught) < len(examples)
-    for example in taught:
-        assert example.teacher is not None
-        np.testing.assert_array_equal(example.teacher, np.full(len(example.relevant), 2.0, np.float32))
-    assert 1 <= len(list(tmp_path.glob("*.npy"))) <= 4
-
-
 def test_what_cannot_teach_is_left_out_or_refused(
     documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,23 +86,17 @@ def test_what_cannot_teach_is_left_out_or_refused(
         source_of(replace(question, text="Where was the badger? " * 40)).example(0, 128)
 
 
-def test_a_share_of_examples_has_no_answer(
-    documents: list[Document], reading: Reading, tmp_path: Path, twos: Callable[[str], Teacher]
-) -> None:
+def test_a_share_of_examples_has_no_answer(documents: list[Document], reading: Reading) -> None:
     asked = [
         replace(
             d, questions=(*d.questions, replace(d.questions[0], text=f"Why {d.doc_id}?", answerable=False))
         )
         for d in documents
     ]
-    recipe = replace(RECIPE, unanswerable_share=0.5)
-    source = ExampleSource(DocumentStore(asked), reading, recipe, TeacherScores("twos", tmp_path, twos))
+    source = ExampleSource(DocumentStore(asked), reading, replace(RECIPE, unanswerable_share=0.5))
     examples = [source.example(number, 256) for number in range(200)]
     unanswered = [example for example in examples if not example.relevant.any()]
     assert 70 < len(unanswered) < 130
-    assert all(
-        example.teacher is not None for example in examples
-    )  # its own questions: the teacher knows them
 
 
 @given(
@@ -221,11 +198,11 @@ def test_what_stays(vectors: WordVectors, word: str) -> None:
 
 def test_a_share_of_the_questions(vectors: WordVectors) -> None:
     other, draw = OtherWords(vectors, 0.25), random.Random(0)
-    drawn = Drawn(3, Question("q", "Was it built, built and built?", evidence=((0, 4),)), 2, True)
+    drawn = Drawn(3, Question("q", "Was it built, built and built?", evidence=((0, 4),)), True)
     changed = [other.drawn(drawn, draw) for _ in range(400)]
     assert 50 < sum(each.question.text != drawn.question.text for each in changed) < 130
-    assert {(each.document, each.place, each.question.qid, each.question.evidence) for each in changed} == {
-        (3, 2, "q", ((0, 4),))
+    assert {(each.document, each.question.qid, each.question.evidence) for each in changed} == {
+        (3, "q", ((0, 4),))
     }
     assert drawn.question.text == "Was it built, built and built?"
 

@@ -26,10 +26,10 @@ def test_sources_are_drawn_by_weight_and_questions_evenly(store: DocumentStore) 
     assert questions.source_weights == {"roads": 0.5, "walks": pytest.approx((24 / 30) ** 0.7)}
     draw = random.Random(0)
     drawn = [questions.answered(draw) for _ in range(3000)]
-    assert all(d.question == store.without_text(d.document).questions[d.place or 0] for d in drawn)
+    assert all(d.question in store.without_text(d.document).questions for d in drawn)
     shares = Counter(store.without_text(d.document).source for d in drawn)
     assert shares["roads"] / 3000 == pytest.approx(0.5 / (0.5 + (24 / 30) ** 0.7), abs=0.04)
-    assert len({(d.document, d.place) for d in drawn}) == 72
+    assert len({(d.document, d.question.qid) for d in drawn}) == 72
 
 
 def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
@@ -50,7 +50,6 @@ def test_questions_of_other_documents_are_not_answered(documents: list[Document]
         drawn = questions.unanswered(draw)
         assert drawn is not None
         assert not drawn.answered
-        assert drawn.place is None
         document = distinct[drawn.document]
         assert drawn.question not in document.questions
         assert drawn.question.text.split()[-1].startswith(document.source)  # of the same source
@@ -67,7 +66,7 @@ def test_a_source_with_unanswerable_questions_gives_its_own(documents: list[Docu
     for seed in range(10):
         drawn = questions.unanswered(random.Random(seed))
         assert drawn is not None
-        assert (drawn.document, drawn.place, drawn.question.text) == (0, 4, "Why?")
+        assert (drawn.document, drawn.question.text) == (0, "Why?")
         assert not drawn.answered
 
 
@@ -99,8 +98,8 @@ def test_another_document_s_question_is_asked_of_the_nearest_that_does_not_answe
     questions = QuestionDraw(store, recipe, SourceCollections(store, reading, {"roads"}))
     drawn = [questions.unanswered(random.Random(seed)) for seed in range(20)]
     # the nearest has the answer, the second belongs to the question's own document
-    places = {(d.document, d.place, d.answered) for d in drawn if d is not None and d.question == question}
-    assert places == {(3, None, False)}
+    places = {(d.document, d.answered) for d in drawn if d is not None and d.question == question}
+    assert places == {(3, False)}
 
 
 def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:

@@ -5,7 +5,6 @@ from typing import cast
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
@@ -21,7 +20,7 @@ POSITIONS = np.array([9, 19, 29])
 NO_SOURCE = cast(ExampleSource, None)  # a loss draws no examples
 
 
-def example(relevant: list[bool], teacher: list[float] | None = None, seed: int = 0) -> Example:
+def example(relevant: list[bool], seed: int = 0) -> Example:
     draw = np.random.default_rng(seed)
     sequence = TokenSequence(
         draw.integers(0, 300, 30).astype(np.int32),
@@ -29,17 +28,13 @@ def example(relevant: list[bool], teacher: list[float] | None = None, seed: int 
         draw.integers(0, 6, 30).astype(np.uint8),
         draw.normal(size=(3, 4)).astype(np.float32),
     )
-    scores = None if teacher is None else np.array(teacher, np.float32)
-    return Example(sequence, np.array(relevant), scores)
+    return Example(sequence, np.array(relevant))
 
 
-def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
+def loss(checkpoint: Path, recipe: Recipe, *examples: Example) -> float:
     model = load_model(checkpoint)
     together = Pass(range(len(examples)), 64)
-    objective = EvidenceObjective(NO_SOURCE, replace(recipe, teacher="any" if head else ""), 32)
-    if head is not None:
-        objective.extra.load_state_dict(head.state_dict())
-    return objective.loss(model, examples, together).item()
+    return EvidenceObjective(NO_SOURCE, recipe).loss(model, examples, together).item()
 
 
 def logits(checkpoint: Path, given: Example) -> torch.Tensor:
@@ -61,8 +56,8 @@ def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -
     recipe = replace(RECIPE, ranking_weight=0.5)
     given, model = [example([False, True, False])], load_model(tiny_checkpoint)
     together = Pass(range(1), 64)
-    objective = EvidenceObjective(NO_SOURCE, recipe, 32)
-    shifted = EvidenceObjective(NO_SOURCE, recipe, 32, shift=1.5).loss(model, given, together).item()
+    objective = EvidenceObjective(NO_SOURCE, recipe)
+    shifted = EvidenceObjective(NO_SOURCE, recipe, shift=1.5).loss(model, given, together).item()
     plain = objective.loss(model, given, together).item()
     assert model.binary_head is not None
     with torch.no_grad():
@@ -105,16 +100,6 @@ def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Pat
     expected = binary + 0.5 * sum(rankings) / 2
     assert loss(tiny_checkpoint, ranked, group, single) == pytest.approx(expected, rel=1e-3)
     # the same if each is a pass of its own
-    model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked, 32)
+    model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked)
     apart = [objective.loss(model, [group, single], Pass([i], 64)).item() for i in range(2)]
     assert sum(apart) == pytest.approx(expected, rel=1e-3)
-
-
-def test_the_second_head_learns_the_teachers_scores(tiny_checkpoint: Path) -> None:
-    head = nn.Linear(32, 1)
-    nn.init.zeros_(head.weight)
-    nn.init.constant_(head.bias, 1.0)
-    taught = example([False, True, False], [1.0, 3.0, 1.0])
-    weighed = replace(RECIPE, teacher_weight=0.3)
-    added = loss(tiny_checkpoint, weighed, taught, head=head) - loss(tiny_checkpoint, weighed, taught)
-    assert added == pytest.approx(0.3 * 4 / 3, rel=1e-3)

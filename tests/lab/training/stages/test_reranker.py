@@ -12,9 +12,8 @@ from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaRe
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.columns import HARD_CHOICE, Columns, PassageDraw
+from spscanner_rag.lab.training.data.columns import Columns, PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.teacher import TeacherScores
 from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import RerankerObjective
@@ -86,11 +85,9 @@ def start(documents: list[Document]) -> Checkpoint:
     return Checkpoint(new_model(config, settings), settings, tokenizer, "tiny", Path("."), False)
 
 
-def columns_of(
-    documents: list[Document], reader: PairReader, recipe: Recipe, teacher: TeacherScores | None = None
-) -> Columns:
+def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> Columns:
     store, segmenter = DocumentStore(documents), segmenter_of("passage")
-    return Columns(PassageDraw(store, recipe, segmenter, reader.tokenizer, teacher), reader)
+    return Columns(PassageDraw(store, recipe, segmenter, reader.tokenizer), reader)
 
 
 @pytest.fixture
@@ -170,28 +167,10 @@ def test_random_negatives_stand_beside_near_ones(documents: list[Document], star
     assert few < some < none
 
 
-def test_the_teacher_chooses_every_other_negative(
-    documents: list[Document], start: Checkpoint, tmp_path: Path
-) -> None:
-    class LastParagraph:
-        all_questions_at_once = True
-
-        def scores(self, questions: list[str], texts: list[str]) -> np.ndarray:
-            return np.tile(np.arange(len(texts), dtype=np.float32), (len(questions), 1))
-
-    teacher = TeacherScores("last", tmp_path, lambda name: LastParagraph())  # type: ignore[arg-type,return-value]
-    reader = PairReader.of(as_reranker(start, 0).tokenizer)
-    taught = columns_of(documents, reader, replace(RECIPE, rerank_negatives=1), teacher)
-    drawn = [read(taught, reader.tokenizer, number)[1][0] for number in range(40)]
-    from_end = sum("left" in document or "osprey" in document for document in drawn)
-    assert from_end >= 10  # two of the HARD_CHOICE nearest, which BM25 would never choose
-    assert HARD_CHOICE == 4
-
-
 def test_the_loss_is_the_cross_entropy_of_the_column(columns: Columns, start: Checkpoint) -> None:
     made = as_reranker(start, 0)
     model = made.model
-    objective = RerankerObjective(columns, RECIPE, 32)
+    objective = RerankerObjective(columns, RECIPE)
     examples = [objective.example(number, 64) for number in range(3)]
     expected = []
     for example in examples:
@@ -229,7 +208,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
     held_out = [marked_document(n) for n in range(100, 108)]
     return RunFiles(
         [data], [written(held_out, folder / "dev.jsonl")], folder / "out", None, folder / "shape.json",
-        folder / "teacher",
     )  # fmt: skip
 
 
