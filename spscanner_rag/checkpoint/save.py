@@ -107,7 +107,7 @@ def save_checkpoint(
         if encoder is not None:
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
-        section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).to_config()}
+        section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).files}
         config = json.dumps(with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)
         (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
