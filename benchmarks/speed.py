@@ -60,9 +60,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     command = commands.add_parser("speed", help="speed, memory, share of the machine's limit; other programs")
     add = command.add_argument
     add("--device", default="cpu", choices=["cpu", "cuda"])
-    add(
-        "--dtype", nargs="+", choices=["float32", "bfloat16", "int8"], help="default: the native one, float32"
-    )
+    add("--dtype", nargs="+", choices=["float32", "bfloat16"], help="default: the native one, float32")
     add("--sizes", nargs="+", choices=sorted(SHAPES), default=["default", "130m"])
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     add("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"], help="programs that read")
@@ -85,8 +83,6 @@ def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], boo
 
     arguments.end = time.monotonic() + arguments.budget
     device, dtypes = torch.device(arguments.device), arguments.dtype or _default_dtypes(arguments.device)
-    if "int8" in dtypes and arguments.device != "cpu":
-        raise SystemExit(f"--dtype int8: got --device {arguments.device}; expected --device cpu")
     allow_no_more_than_is_free()
     rows: dict[str, object] = {
         "threads": torch.get_num_threads(),
@@ -200,12 +196,10 @@ def least_work(
     Memory traffic: activations with every step fused, a float32 residual, weights once per segment. The machine's
     limit is the longer of two times: all products at the rate of a large one, all traffic at that of a large copy.
     """
-    import torch
-
     from spscanner_rag.lab.evaluation.costs import scan_flops
     from spscanner_rag.scan.devices import default_segment_tokens
 
-    itemsize = (dtype if dtype.is_floating_point else torch.float32).itemsize
+    itemsize = dtype.itemsize
     segment_tokens = min(tokens, default_segment_tokens(device, config))
     flops = scan_flops(config, tokens, tokens // TOKENS_PER_UNIT)
     matrices = config.d_model * (config.d_in_proj + config.d_inner)
@@ -216,13 +210,12 @@ def least_work(
 
 
 def product_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Operations per second of a large matrix product; int8 products are summed in int32."""
+    """Operations per second of a large matrix product."""
     import torch
 
     width = _WIDTH[device.type]
     left, right = (torch.randn(width, width, device=device).to(dtype) for _ in range(2))
-    multiply = torch._int_mm if dtype == torch.int8 else torch.matmul
-    return 2.0 * width**3 / median_seconds({"": lambda: multiply(left, right)}, 5, device)[""]
+    return 2.0 * width**3 / median_seconds({"": lambda: left @ right}, 5, device)[""]
 
 
 def copy_rate(device: torch.device) -> float:
@@ -238,8 +231,6 @@ def _forward(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) 
     """A function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
     if kind in OURS:
         return partial(_by_segments, _our_model(kind, folder, device, dtype))
-    if not dtype.is_floating_point:
-        raise NotMeasuredError(f"{kind} is measured in floating point only")
     from transformers import Mamba2Model
 
     model = Mamba2Model.from_pretrained(folder, dtype=dtype).to(device).eval()

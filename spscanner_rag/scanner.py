@@ -16,7 +16,6 @@ from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefaul
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
-from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.document_score import Aggregation, check_aggregation
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
@@ -74,7 +73,7 @@ class Scanner:
         check_options(window_tokens, segment_tokens, segmenter)
         self.checkpoint = checkpoint
         model, settings = checkpoint.model, checkpoint.settings
-        self.device, self.dtype = model.device, projection_dtype(model)
+        self.device, self.dtype = model.device, model.dtype
         self.device_reason = choice.device_reason if choice else "where the model was loaded"
         self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
         self.backend, self.backend_reason = model.kernels.name, backend_reason
@@ -119,8 +118,6 @@ class Scanner:
             "auto" takes CUDA, then MPS, then the CPU.
         dtype : str or torch.dtype, default "auto"
             "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively and faster.
-            On a CPU also "int8", for the large matrix products only: faster than float32, less memory, and
-            slightly different scores (docs/performance.md).
         backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
             What computes the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's Triton
             kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU, each where it is installed.
@@ -155,7 +152,7 @@ class Scanner:
         """
         check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
         use_threads(threads)  # before dtypes are measured with them
-        choice = choose(device, dtype, int8=True)
+        choice = choose(device, dtype)
         kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
             model,
@@ -191,7 +188,7 @@ class Scanner:
 
         Neither the network nor a device is asked: what may be on the Hub passes, and "cuda" where there is none.
         """
-        check_names(device, dtype, int8=True)
+        check_names(device, dtype)
         check_backend(backend)
         local_folder(model)
 

@@ -29,7 +29,6 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
 from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.int8_linear import require_int8
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
@@ -86,16 +85,6 @@ def oracles() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
-
-
-@pytest.fixture(scope="session")
-def int8() -> torch.dtype:
-    """The dtype, on a processor that adds its products exactly."""
-    try:
-        require_int8("cpu")
-    except ValueError as error:
-        pytest.skip(str(error))
-    return torch.int8
 
 
 @pytest.fixture(scope="session")

@@ -284,15 +284,6 @@ def test_bfloat16(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
     np.testing.assert_allclose(result.logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=0.2, rtol=0)
 
 
-def test_int8(tiny_checkpoint: Path, tiny_scanner: Scanner, int8: torch.dtype) -> None:
-    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="int8")
-    assert scanner.dtype == int8
-    assert repr(scanner).endswith("device='cpu', dtype='int8')")
-    got, expected = scanner.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits
-    assert got.dtype == np.float32
-    assert 0 < np.abs(got - expected).max() < 0.3 < expected.std() / 5
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
     on_gpu = Scanner.from_pretrained(tiny_checkpoint, device="cuda", dtype="float32").scan(QUERY, TEXT * 4)
@@ -437,7 +428,7 @@ def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None
         ({"backend": None}, "backend is None; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"),
         ({"device": "tpu"}, "device is 'tpu'; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"),
         ({"device": 0}, "device is 0; expected"),
-        ({"dtype": "int4"}, "dtype is 'int4'; expected 'auto', 'float32', 'bfloat16' or 'int8'"),
+        ({"dtype": "int4"}, "dtype is 'int4'; expected 'auto', 'float32' or 'bfloat16'"),
         ({"dtype": torch.float16}, "dtype is torch.float16; expected"),
     ],
 )

@@ -40,7 +40,6 @@ from spscanner_rag.encoder.sentences import SentenceEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
-from spscanner_rag.mamba2.int8_linear import require_int8, use_int8_projections, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
@@ -134,8 +133,6 @@ def load_checkpoint(
     CheckpointError
         As `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's SHA-256 is not that
         in ``config.json``. One line, which names the file and the tensor or key.
-    ValueError
-        For torch.int8 on a device that cannot compute in it.
     """
     folder = locate(name, progress=progress, **hub)
     files = current_files(folder)
@@ -202,8 +199,7 @@ def load_model(
     folder : str or Path
         With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
     dtype : torch.dtype, default float32
-        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. torch.int8, on
-        a CPU, applies to both projections of every layer and leaves the rest in float32; it cannot be saved.
+        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32.
     require_head : bool, default True
         False also accepts a language model without ``binary_head``, and adds a new head, the same each time.
 
@@ -213,8 +209,6 @@ def load_model(
         If the configuration is not supported, or a tensor is missing, extra, wrongly shaped or not floating-point,
         which is found before any weights are allocated; if a weight is not finite or absurdly large, or a digest
         differs.
-    ValueError
-        For torch.int8 on a device that cannot compute in it.
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)
@@ -274,12 +268,8 @@ def _load_weights(
     require_head: bool,
 ) -> tuple[ScannerModel, bool]:
     """The model, and whether its head was in the files."""
-    if dtype == torch.int8:
-        require_int8(device)
-    elif not dtype.is_floating_point:
-        raise CheckpointError(
-            f"dtype is {dtype}; expected a floating-point one, as torch.float32, or torch.int8"
-        )
+    if not dtype.is_floating_point:
+        raise CheckpointError(f"dtype is {dtype}; expected a floating-point one, as torch.float32")
     headers = read_headers(folder, canonical_name)
     has_head = any(name in headers for name in HEAD_TENSORS)
     if require_head and not has_head:
@@ -312,11 +302,7 @@ def model_of(
         ) from None
     expected = {name: shape for name, shape in tensor_shapes(model).items() if name not in absent}
     verify_headers(headers, expected, folder)
-    if dtype == torch.int8:
-        use_int8_projections(model)
-        tensors = dict(with_int8_projections(read_tensors(headers, device=device, dtype=torch.float32)))
-    else:
-        tensors = dict(read_tensors(headers, device=device, dtype=dtype))
+    tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
     return model.eval()
 

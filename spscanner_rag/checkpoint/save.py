@@ -37,7 +37,6 @@ from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
 from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
 
 _CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
@@ -140,8 +139,6 @@ def _tensors_to_save(
     model: ScannerModel, settings: ScannerSettings, dtype: torch.dtype | None
 ) -> dict[str, torch.Tensor]:
     """The state dict on the CPU, after checking that `load_model` will accept it."""
-    if projection_dtype(model) == torch.int8:
-        raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()
     head = any(name in stored for name in HEAD_TENSORS)
     shapes = tensor_shapes(unloaded_model(model.config, settings, head=head))

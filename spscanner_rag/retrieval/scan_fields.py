@@ -49,8 +49,7 @@ class ScanFields(BaseModel):
     """"auto" takes CUDA, then MPS, then the CPU."""
 
     dtype: str = "auto"
-    """"float32", "bfloat16", "int8" on a CPU, or "auto": bfloat16 where the hardware multiplies it natively and
-    faster."""
+    """"float32", "bfloat16", or "auto": bfloat16 where the hardware multiplies it natively and faster."""
 
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of `Scanner.from_pretrained`. A ``token`` among them is never shown, stored or pickled."""

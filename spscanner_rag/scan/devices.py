@@ -15,7 +15,6 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import computes_alone
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-WITH_INT8 = DTYPES | {"int8": torch.int8}
 
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
 """Tokens per forward pass by kind of device: enough to keep it busy, few enough for its memory. On a CPU this is
@@ -47,37 +46,33 @@ class Choice(NamedTuple):
     dtype_reason: str
 
 
-def choose(
-    device: str | torch.device = "auto", dtype: str | torch.dtype = "auto", *, int8: bool = False
-) -> Choice:
+def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto") -> Choice:
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
 
     "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
-    multiplies it natively and, on a CPU, faster than float32 (`product_rates`). ``int8`` also allows "int8".
+    multiplies it natively and, on a CPU, faster than float32 (`product_rates`).
     """
     found, device_reason = _device(device)
-    asked = _named_dtype(dtype, int8)
+    asked = _named_dtype(dtype)
     if asked is None:
         asked, dtype_reason = _native_dtype(found)
         return Choice(found, asked, device_reason, dtype_reason)
     return Choice(found, asked, device_reason, "as asked for")
 
 
-def check_names(device: str | torch.device, dtype: str | torch.dtype, *, int8: bool = False) -> None:
+def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
     """Raise ``ValueError`` for a device or dtype that no machine has; no device is asked, as forks need."""
     _named_device(device)
-    _named_dtype(dtype, int8)
+    _named_dtype(dtype)
 
 
-def _named_dtype(dtype: str | torch.dtype, int8: bool) -> torch.dtype | None:
+def _named_dtype(dtype: str | torch.dtype) -> torch.dtype | None:
     """The dtype of a name; None for "auto"."""
     if isinstance(dtype, str) and dtype == "auto":
         return None
-    known = WITH_INT8 if int8 else DTYPES
-    asked = known.get(dtype) if isinstance(dtype, str) else dtype
-    if not isinstance(asked, torch.dtype) or asked not in known.values():
-        *names, last = map(repr, ("auto", *known))
-        raise ValueError(f"dtype is {dtype!r}; expected {', '.join(names)} or {last}")
+    asked = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(asked, torch.dtype) or asked not in DTYPES.values():
+        raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
     return asked
 
 

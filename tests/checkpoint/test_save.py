@@ -44,13 +44,6 @@ def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: 
     assert_same_weights(load_model(tmp_path / "again"), once)
 
 
-def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.dtype) -> None:
-    model = load_model(folder, dtype=int8)
-    with refused("computes in int8; load it in float32 or bfloat16 to save it"):
-        save_checkpoint(tmp_path / "small", model, SETTINGS, None)
-    assert not (tmp_path / "small").exists()
-
-
 def test_saving_over_a_loaded_checkpoint(folder: Path, tiny_tokenizer: Tokenizer) -> None:
     loaded = load_checkpoint(folder)
     expected = outputs(loaded.model)

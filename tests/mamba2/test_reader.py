@@ -100,7 +100,7 @@ def test_groups(lengths: list[int], segment_tokens: int) -> None:
 @pytest.mark.parametrize("segment_tokens", [7, 64, 1000, 4096, 100_000])
 def test_oracle(
     committed_oracles: Path, segment_tokens: int, dtype: torch.dtype, tolerance: float
-) -> None:  # logits have a standard deviation of 0.58; int8 has tests of its own
+) -> None:  # logits have a standard deviation of 0.58
     folder = committed_oracles / "checkpoints" / "two-groups"
     expected = load_file(folder / "expected.safetensors")
     model = load_model(folder, dtype=dtype)

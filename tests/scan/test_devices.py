@@ -110,15 +110,6 @@ def test_asked_for(machine: Any, dtype: str | torch.dtype) -> None:
     assert choice.device_reason == choice.dtype_reason == "as asked for"
 
 
-@pytest.mark.parametrize("dtype", ["int8", torch.int8])
-def test_int8_where_the_caller_knows_it(machine: Any, dtype: str | torch.dtype) -> None:
-    machine()
-    choice = choose("cpu", dtype, int8=True)
-    assert (choice.dtype, choice.dtype_reason) == (torch.int8, "as asked for")
-    with pytest.raises(ValueError, match=r"expected 'auto', 'float32', 'bfloat16' or 'int8'$"):
-        choose("cpu", "int4", int8=True)
-
-
 def test_device_objects_and_numbers(machine: Any) -> None:
     machine(cuda=2, gpu_bfloat16=True)
     assert choose(torch.device("cuda", 1)).device == torch.device("cuda:1")

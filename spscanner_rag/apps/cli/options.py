@@ -121,7 +121,7 @@ class ScannerOptions:
     """Device and dtype of a scanner."""
 
     device: str = DEVICE
-    dtype: str = option("auto", "auto, float32, bfloat16 or int8.")
+    dtype: str = option("auto", "auto, float32 or bfloat16.")
     threads: int | None = THREADS
 
     def scanner(self, model: str | None, segment_tokens: int | None = None) -> "Scanner":
@@ -138,7 +138,7 @@ class RetrieverOptions:
     """Device and dtype of retrievers, and whether their models may run code of their own."""
 
     device: str = DEVICE
-    dtype: str = option("auto", "For scanners: auto, float32, bfloat16 or int8.")
+    dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
     threads: int | None = THREADS
     trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
 
