@@ -156,44 +156,28 @@ CHECKPOINT_DEFAULT: Final = CheckpointDefault()
 class ScannerSettings:
     """The settings with which a scanner reads documents.
 
-    Parameters
-    ----------
-    segmenter : {"sentence", "reference"}, default "sentence"
-        How a document is cut into units.
-    window_tokens : int, optional
-        Document tokens per window; None: one pass however long.
-    reanchor_tokens : int, optional
-        Document tokens after which the question is read again, at the next unit; None: never.
-    match, prior, surroundings, soft : bool, default False
-        The parts of the lexical channel (keys of ``lexical``): match embeddings, and weights on the lexical prior,
-        on that of a unit's surroundings, and on matches by meaning, which need the rest and word vectors.
-    training : dict
-        What the weights were trained on and how; any JSON object.
-    least_units : int, default 0
-        The lexical channel treats a document with fewer units as if it had this many, at most 1,000,000.
-    text_weight : float, default 0
-        In a collection, every logit of a text is lowered by this much, at most 100, of what the text as a whole
-        scores less than the best text; see `text_scores`. It needs the surroundings.
-    meaning : MeaningWeights, optional
-        What the cosines of an encoder count; needed exactly where a checkpoint has an encoder.
-
-    Raises
-    ------
-    ValueError
-        For a value of the wrong type or out of range; the message names the key of ``config.json``.
+    A value of the wrong type or out of range is a ``ValueError``, which names the key of ``config.json``.
     """
 
-    segmenter: Literal["sentence", "reference"] = "sentence"
-    window_tokens: int | None = None
-    reanchor_tokens: int | None = None
-    match: bool = False
-    prior: bool = False
-    surroundings: bool = False
-    training: dict[str, Any] = field(default_factory=dict)
-    least_units: int = 0
-    soft: bool = False
+    segmenter: Literal["sentence", "reference"] = "sentence"  # how a document is cut into units
+    window_tokens: int | None = None  # document tokens per window; None: one pass however long
+    reanchor_tokens: int | None = (
+        None  # after so many document tokens the question is read again; None: never
+    )
+    match: bool = False  # match embeddings; this and the next two are parts of the lexical channel
+    prior: bool = False  # a weight on the lexical prior
+    surroundings: bool = False  # and one on that of a unit's surroundings
+    training: dict[str, Any] = field(
+        default_factory=dict
+    )  # what the weights were trained on and how; any JSON
+    least_units: int = 0  # the lexical channel treats a document with fewer units as if it had so many
+    soft: bool = False  # weights on matches by meaning, which need the other parts and word vectors
     text_weight: float = 0.0
-    meaning: MeaningWeights | None = None
+    """In a collection, every logit of a text is lowered by this much of what the text as a whole scores less than
+    the best text; see `text_scores`. It needs the surroundings."""
+    meaning: MeaningWeights | None = (
+        None  # what an encoder's cosines count; there exactly if a checkpoint has one
+    )
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

@@ -21,24 +21,12 @@ _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 
 
 class HubOptions(TypedDict, total=False):
-    """Options for fetching a model from the Hub; the keyword arguments of everything that may download.
+    """Options for fetching a model from the Hub; the keyword arguments of everything that may download."""
 
-    Parameters
-    ----------
-    revision : str, optional
-        Branch, tag or commit; default: the main branch.
-    token : str or bool, optional
-        Access token; True for the one stored on this machine, False for none. Never part of a message.
-    cache_dir : str or Path, optional
-        Default: the cache of ``huggingface_hub``.
-    local_files_only : bool, default False
-        Never use the network.
-    """
-
-    revision: str | None
-    token: str | bool | None
-    cache_dir: str | Path | None
-    local_files_only: bool
+    revision: str | None  # branch, tag or commit; default: the main branch
+    token: str | bool | None  # True: the one stored on this machine, False: none; never part of a message
+    cache_dir: str | Path | None  # default: the cache of `huggingface_hub`
+    local_files_only: bool  # never use the network
 
 
 def check_hub_options(given: HubOptions) -> None:
@@ -61,10 +49,8 @@ def without_token(message: str, token: str | bool | None) -> str:
     return message.replace(token, "***") if isinstance(token, str) and token else message
 
 
-def download(
-    repository: str, patterns: Sequence[str], *, progress: bool = False, **hub: Unpack[HubOptions]
-) -> Path:
-    """Return the cached folder of a repository, named by its commit, after downloading missing files.
+def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
+    """Return the cached folder of a repository, named by its commit, after downloading missing files silently.
 
     Patterns that the repository lacks are skipped. `CheckpointError` says what was asked, why not, what to do.
     """
@@ -72,12 +58,7 @@ def download(
 
     try:
         return Path(
-            snapshot_download(
-                repository,
-                allow_patterns=list(patterns),
-                tqdm_class=None if progress else _silent_bar(),
-                **hub,
-            )
+            snapshot_download(repository, allow_patterns=list(patterns), tqdm_class=_silent_bar(), **hub)
         )
     except Exception as error:  # the HTTP library may raise anything
         reason = _explain(error, repository, hub)
@@ -157,7 +138,7 @@ def local_folder(name: str | Path | None) -> Path | None:
     return None
 
 
-def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[HubOptions]) -> Path:
+def locate(name: str | Path | None, **hub: Unpack[HubOptions]) -> Path:
     """Return the folder of a checkpoint, None or "default" being the bundled one; download it if it is on the Hub.
 
     Raises `CheckpointError` if there is no such folder or repository, or it cannot be downloaded.
@@ -167,9 +148,9 @@ def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[Hub
     if folder is not None:
         return folder
     name = str(name)  # a Hub id
-    folder = download(name, _HUB_FILES, progress=progress, **hub)
+    folder = download(name, _HUB_FILES, **hub)
     if has_weights(folder):
         return folder
     # Pickled weights are fetched only where there are no others, and from the same commit.
     hub["revision"] = folder.name
-    return download(name, (*_HUB_FILES, PICKLED), progress=progress, **hub)
+    return download(name, (*_HUB_FILES, PICKLED), **hub)

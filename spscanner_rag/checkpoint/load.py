@@ -47,46 +47,20 @@ PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
 @dataclass
 class Checkpoint:
-    """A loaded checkpoint.
-
-    Parameters
-    ----------
-    model : ScannerModel
-    settings : ScannerSettings
-    tokenizer : tokenizers.Tokenizer
-        Without truncation and padding.
-    source : str
-        As the caller named it; ``"default"`` for the bundled one.
-    folder : Path
-        Where it was found.
-    published : bool
-        Whether it is a published scanner of the paper, rather than one of ours.
-    has_head : bool, default True
-        Whether its files hold a binary head; False for a language model, which the loader gave a new one.
-    word_vectors : WordVectors, optional
-        Those of its soft lexical channel; None exactly when it has none.
-    verified : tuple of str, default ()
-        The files whose SHA-256 is in ``config.json`` and was checked.
-    meaning : Meaning, optional
-        Its encoder, or the caller's, and what the cosines count.
-    encoder : object, default "default"
-        As the caller named it.
-    encoder_file : EncoderFile, optional
-        Its own encoder as it is stored, to be saved again.
-    """
+    """A loaded checkpoint."""
 
     model: ScannerModel
     settings: ScannerSettings
-    tokenizer: Tokenizer
-    source: str
-    folder: Path
-    published: bool
-    has_head: bool = True
-    word_vectors: WordVectors | None = None
-    verified: tuple[str, ...] = ()
-    meaning: Meaning | None = None
-    encoder: object = "default"
-    encoder_file: EncoderFile | None = None
+    tokenizer: Tokenizer  # without truncation and padding
+    source: str  # as the caller named it; "default" for the bundled one
+    folder: Path  # where it was found
+    published: bool  # true for a published scanner of the paper, false for one of ours
+    has_head: bool = True  # false for a language model, which the loader gave a new head
+    word_vectors: WordVectors | None = None  # of its soft lexical channel; None exactly when it has none
+    verified: tuple[str, ...] = ()  # the files whose SHA-256 is in ``config.json`` and was checked
+    meaning: Meaning | None = None  # its encoder, or the caller's, and what the cosines count
+    encoder: object = "default"  # as the caller named it
+    encoder_file: EncoderFile | None = None  # its own encoder as it is stored, to be saved again
 
     @property
     def files(self) -> Path:
@@ -106,39 +80,23 @@ def load_checkpoint(
     tokenizer: Tokenizer | str | Path | None = None,
     encoder: str | Path | object | None = "default",
     require_head: bool = True,
-    progress: bool = False,
     **hub: Unpack[HubOptions],
 ) -> Checkpoint:
-    """Load a scanner: its model, tokenizer and settings.
+    """Load a scanner: its model, tokenizer and settings, from a folder, a Hub id, or None for the bundled one.
 
-    Parameters
-    ----------
-    name : str, Path or None, default None
-        A folder, a Hub id, or None for the bundled checkpoint.
-    dtype, require_head
-        See `load_model`.
-    tokenizer : tokenizers.Tokenizer, str or Path, optional
-        Replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id.
-    encoder : str, Path or object, optional
-        What gives the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the
-        file, folder or Hub id of a BERT-like sentence-transformers model; or an embedding object of LangChain,
-        LlamaIndex or sentence-transformers.
-    progress : bool, default False
-        Show progress bars of a download.
-    revision, token, cache_dir, local_files_only
-        See `HubOptions`.
+    ``dtype`` and ``require_head`` are those of `load_model`. ``tokenizer`` replaces the checkpoint's own: a
+    tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id. ``encoder`` gives the vectors of sentences:
+    "default" for the checkpoint's own, if it has one; None for none; the file, folder or Hub id of a BERT-like
+    sentence-transformers model; or an embedding object of LangChain, LlamaIndex or sentence-transformers.
 
-    Raises
-    ------
-    CheckpointError
-        As `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's SHA-256 is not that
-        in ``config.json``. One line, which names the file and the tensor or key.
+    Raises `CheckpointError` as `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's
+    SHA-256 is not that in ``config.json``. One line, which names the file and the tensor or key.
     """
-    folder = locate(name, progress=progress, **hub)
+    folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files)
     with digests.checking(files / SAFETENSORS) as check:
-        found = find_tokenizer(tokenizer, files, published, check=check, progress=progress, **hub)
+        found = find_tokenizer(tokenizer, files, published, check=check, **hub)
         refuse_small_vocabulary(config, found, files / CONFIG)
         word_vectors = read_word_vectors(files / WORD_VECTORS, check) if settings.soft else None
         own = None
@@ -194,21 +152,13 @@ def load_model(
 ) -> ScannerModel:
     """Load the model of a local folder, in evaluation mode, for token ids; no tokenizer is needed.
 
-    Parameters
-    ----------
-    folder : str or Path
-        With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
-    dtype : torch.dtype, default float32
-        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32.
-    require_head : bool, default True
-        False also accepts a language model without ``binary_head``, and adds a new head, the same each time.
+    The folder has ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers. ``dtype`` is
+    that of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Without
+    ``require_head`` a language model is accepted, too, and gets a new head, the same each time.
 
-    Raises
-    ------
-    CheckpointError
-        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped or not floating-point,
-        which is found before any weights are allocated; if a weight is not finite or absurdly large, or a digest
-        differs.
+    Raises `CheckpointError` if the configuration is not supported, or a tensor is missing, extra, wrongly shaped
+    or not floating-point, which is found before any weights are allocated; if a weight is not finite or absurdly
+    large, or a digest differs.
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)

@@ -58,24 +58,13 @@ def save_checkpoint(
     one, and every other file is left alone; whenever the program is killed, either the old checkpoint or the new
     one loads from the folder.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Created if absent, with its parents.
-    tokenizer : tokenizers.Tokenizer or None
-        Written without truncation and padding; None writes none.
-    dtype : torch.dtype, optional
-        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, always float32. Default: the model's.
-    word_vectors : WordVectors, optional
-        Those of the soft lexical channel; needed exactly when the settings switch it on.
-    encoder : EncoderFile, optional
-        Written in int8; needed exactly when the settings have weights of meaning.
+    The tokenizer is written without truncation and padding; None writes none. ``dtype`` is that of the weights, by
+    default the model's, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Word vectors
+    are needed exactly when the settings switch on the soft channel, and an encoder, which is written in int8,
+    exactly when they have weights of meaning.
 
-    Raises
-    ------
-    CheckpointError
-        If a weight is not finite or absurdly large, model, settings, tokenizer and word vectors do not belong
-        together, or the folder cannot be written. Nothing is written then.
+    Raises `CheckpointError` if a weight is not finite or absurdly large, model, settings, tokenizer, word vectors
+    and encoder do not belong together, or the folder cannot be written. Nothing is written then.
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)

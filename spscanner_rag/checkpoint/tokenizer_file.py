@@ -25,7 +25,6 @@ def find_tokenizer(
     published: bool,
     *,
     check: Check | None = None,
-    progress: bool = False,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
     """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
@@ -55,7 +54,7 @@ def find_tokenizer(
             )
     hub.pop("revision", None)
     try:
-        fetched = download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), progress=progress, **hub)
+        fetched = download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub)
     except CheckpointError as error:
         raise CheckpointError(f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH") from None
     return read_tokenizer(fetched / TOKENIZER)

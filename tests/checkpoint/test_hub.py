@@ -189,8 +189,6 @@ def test_what_the_client_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         }
     ]
     assert bar(total=3, disable=False).disable
-    hub.download("owner/name", (), progress=True)
-    assert asked[1]["tqdm_class"] is None
 
 
 def test_nothing_in_the_cache(tmp_path: Path) -> None:
