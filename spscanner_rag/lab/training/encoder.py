@@ -44,7 +44,7 @@ MOST_QUESTIONS = 10
 MOST_EVIDENCE = 60
 """Sentences; of a question with more, no one sentence is what it looks for."""
 
-THRESHOLD_WEIGHT = 0.5
+THRESHOLD_WEIGHT = 0.2
 
 Enclosed = Callable[[Sequence[int]], list[int]]
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -142,8 +142,8 @@ class EncoderTraining:
     """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
 
     The loss of a question is that of its sentence among all sentences of both stretches (softmax over scaled
-    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which its sentence must
-    exceed and all others must stay below; for a question that its document leaves open, all of the document's.
+    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which the sentences of
+    the other document must stay below and its own must exceed; for a question that its document leaves open, all.
     Word embeddings are frozen: they are half of the weights, and few words of a new document were trained on.
 
     Parameters
@@ -231,7 +231,7 @@ class EncoderTraining:
         right = torch.zeros_like(own)
         right[relevant] = True
         ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
-        below = softplus(scores[~right].logsumexp(0) - threshold)
+        below = softplus(scores[~own].logsumexp(0) - threshold)
         above = softplus(threshold - scores[right].logsumexp(0))
         return ranking + THRESHOLD_WEIGHT * (below + above)
 
