@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds, optional
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.text.folding import fold_texts
+from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
 if TYPE_CHECKING:
@@ -155,12 +156,12 @@ class BM25(CollectionBaseline):
         # one per call: it is not thread-safe
         stemmer = Stemmer.Stemmer(ENGLISH if language == CJK else language)
         if language == CJK:
-            texts = [words_apart(text) for text in texts]
+            texts = [words_apart(text) for text in fold_texts(texts)]
         stop_words = self.stop_words
         if stop_words is None:
             stop_words = sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]))
         words: list[list[str]] = bm25s.tokenize(
-            [readable(text) for text in texts],
+            [readable(text) for text in fold_texts(texts)],
             stopwords=stop_words,
             stemmer=stemmer,
             return_ids=False,

@@ -17,6 +17,7 @@ from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
@@ -312,11 +313,10 @@ class LateChunking(Baseline):
         """Cosines of the question and each unit in its context: (units,)."""
 
         def read() -> SentenceVectors:
-            return self.encoder.read(
-                self.encoder.laid([unit.model_text for unit in units]), lambda tokens: None
-            )
+            laid = self.encoder.laid([unit.model_text for unit in fold_units(units)])
+            return self.encoder.read(laid, lambda tokens: None)
 
-        cosines = self._vectors.get(text, units, read).cosines(self.encoder.question(query))
+        cosines = self._vectors.get(text, units, read).cosines(self.encoder.question(folded(query)))
         return np.clip(cosines, -1, 1)
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors, digest_of
+from spscanner_rag.text.folding import fold_texts, folded
 
 NEAR, WIDE = 1, 4
 """Neighbours on each side whose mean cosine counts as well: a sentence among matching ones matches better."""
@@ -168,11 +169,12 @@ class Meaning:
         before: Callable[[int], None] = lambda tokens: None,
         after_step: Callable[[int], None] = lambda tokens: None,
     ) -> SentenceVectors:
-        """The vectors of a text's sentences, which are read only if they are not kept.
+        """The vectors of a text's sentences, as `fold_texts` reads them, which are read only if they are not kept.
 
         ``before`` is called with the number of tokens to read, and ``after_step`` after each step with those read
         in it; what either raises ends the reading.
         """
+        sentences = fold_texts(sentences)
         key = digest_of(sentences)
         with self._encoding:  # another thread may be about to keep them, and an encoder uses all cores
             kept = self.known(key)
@@ -205,6 +207,7 @@ class Meaning:
 
     def cosines(self, query: str, vectors: SentenceVectors) -> NDArray[np.float32]:
         """Cosines of a question with sentences, on the scale that the weights were made for: (sentences,)."""
+        query = folded(query)
         with self._lock:
             question = self._questions.get(query)
         if question is None:

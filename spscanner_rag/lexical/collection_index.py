@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH
-from spscanner_rag.lexical.languages import ENGLISH, LANGUAGES
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.lexical.postings import (
     Postings,
@@ -23,6 +22,7 @@ from spscanner_rag.lexical.postings import (
 from spscanner_rag.lexical.soft_match import rows_of
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, stems_of
+from spscanner_rag.text.languages import ENGLISH, LANGUAGES
 
 N_SCORES = 1 + len(REACH)
 

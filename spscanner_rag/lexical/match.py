@@ -27,7 +27,6 @@ from spscanner_rag.lexical.bm25 import (
     text_scores,
     text_statistics,
 )
-from spscanner_rag.lexical.languages import ENGLISH
 from spscanner_rag.lexical.postings import Postings, QueryCounts, count_stems
 from spscanner_rag.lexical.soft_match import (
     SimilarWords,
@@ -47,6 +46,7 @@ from spscanner_rag.lexical.words import (
     query_words,
     stem_columns,
 )
+from spscanner_rag.text.languages import ENGLISH
 
 MATCH_FEATURES: Final = 4
 """Numbers that the soft channel gives each token: see `LexicalMatch.token_features`."""

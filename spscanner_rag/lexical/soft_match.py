@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH, Moments
-from spscanner_rag.lexical.languages import ENGLISH, STOP_WORDS
 from spscanner_rag.lexical.postings import Postings, text_starts
 from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
 from spscanner_rag.lexical.words import stems_of_query_words
+from spscanner_rag.text.languages import ENGLISH, STOP_WORDS
 
 _QUERY_WORDS_AT_ONCE = 16
 """Bounds memory: 64 bytes for each distinct word of the collection."""

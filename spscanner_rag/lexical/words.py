@@ -10,8 +10,9 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS_OF, language_of
 from spscanner_rag.lexical.postings import Postings, text_postings
+from spscanner_rag.text.folding import fold_texts, folded
+from spscanner_rag.text.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS_OF, language_of
 
 _WORD = re.compile(r"\w+")
 # In a run of Han and kana a word of two characters begins at each but the last; other words are as always. The
@@ -38,10 +39,14 @@ _PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
 
 
 def index_words(
-    model_texts: Sequence[str], language: str | None = None, between_pieces: Callable[[], None] = lambda: None
+    model_texts: Sequence[str],
+    language: str | None = None,
+    between_pieces: Callable[[], None] = lambda: None,
+    fold: bool = True,
 ) -> TextWords:
     """Index the words of a text, given the ``model_text`` of its units; by default the words tell the language.
 
+    They are those of `fold_texts`, unless ``fold`` is false: for texts whose tokens are to be found by position.
     In `languages.CJK`, without white space between words, each two neighbouring characters are a word.
     ``between_pieces`` is called every `_PIECE_CHARACTERS` or so, and may raise.
     """
@@ -49,7 +54,7 @@ def index_words(
     vocabulary: dict[str, int] = {}
     number_of: dict[str, int] = {}  # by the word as it is written
     offset, pattern, pause = 0, _pattern(language), _PIECE_CHARACTERS
-    for text in model_texts:
+    for text in fold_texts(model_texts) if fold else model_texts:
         if offset >= pause:
             between_pieces()
             pause = offset + _PIECE_CHARACTERS
@@ -70,7 +75,7 @@ def index_words(
     if language is None:
         language = language_of(vocabulary, array_of_numbers)
         if language == CJK:
-            return index_words(model_texts, CJK, between_pieces)
+            return index_words(model_texts, CJK, between_pieces, fold)
     spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     words = list(vocabulary)
     of_stem = numbers_of_stems(words, language)
@@ -111,7 +116,7 @@ def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     The stop words are those of the text's ``language``, or the English ones if the query has more of those: an
     English question about a text in another language.
     """
-    matches = _pattern(language).finditer(query)
+    matches = _pattern(language).finditer(folded(query))
     words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))
     lists = (STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]), STOP_WORDS_OF[ENGLISH])
     stop_words = max(lists, key=lambda listed: sum(word in listed for word in words))

@@ -11,6 +11,7 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import cut
 from spscanner_rag.scorers import Cancelled, never, stop_if
+from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 if TYPE_CHECKING:  # these import torch, which a corpus without an encoder does not need
@@ -101,8 +102,8 @@ class Corpus:
     def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":
         return self.vectors.made(self.keys[number], lambda: self._sentences(number), meaning, cancelled)
 
-    def _sentences(self, number: int) -> list[str]:
-        return [unit.model_text for unit in cut(SentenceSegmenter(), self.texts[number])]
+    def _sentences(self, number: int) -> Sequence[str]:
+        return fold_texts([unit.model_text for unit in cut(SentenceSegmenter(), self.texts[number])])
 
 
 class CorpusVectors:
@@ -118,7 +119,7 @@ class CorpusVectors:
         return CorpusVectors(self.encoder, {key: vectors for key, vectors in known.items() if key in keys})
 
     def made(
-        self, key: str, sentences: Callable[[], list[str]], meaning: "Meaning", cancelled: Cancelled
+        self, key: str, sentences: Callable[[], Sequence[str]], meaning: "Meaning", cancelled: Cancelled
     ) -> "SentenceVectors":
         """The vectors of a text, which are made if another encoder made those that are here."""
         if self.encoder != meaning.encoder.digest:

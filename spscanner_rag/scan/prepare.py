@@ -15,7 +15,6 @@ from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.languages import ENGLISH
 from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
@@ -25,6 +24,8 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.text.folding import fold_units, folded
+from spscanner_rag.text.languages import ENGLISH
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
@@ -63,7 +64,7 @@ class PreparedText(TokenizedText):
         return [unit.model_text for unit in self.units]
 
     def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
-        return index_words(self.sentences, between_pieces=between_pieces)
+        return index_words(self.sentences, between_pieces=between_pieces, fold=False)  # folded before
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class Reading:
     ) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text; ``between_pieces`` of a long one may raise."""
         units = self.cut(text, between_pieces) if units is None else units
+        units = fold_units(units) if self.folds else units
         tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
         return PreparedText(**vars(tokenized))
 
@@ -180,6 +182,11 @@ class Reading:
         if self.meaning is None or not self.meaning.own:
             return None
         return self.meaning.weights.answerable(logits)
+
+    @property
+    def folds(self) -> bool:
+        """True unless texts are read as a published scanner reads them: letter by letter as they are."""
+        return self.end_rule != "contained"
 
     @property
     def lexical(self) -> bool:
@@ -203,6 +210,7 @@ class Reading:
 
         ``vectors`` are those of the text's units; without them, where there is an encoder, it reads the text.
         """
+        query = folded(query) if self.folds else query
         question_ids, starts, ends = encode_question(self.tokenizer, query)
         asked = QueryOnText(text, question_ids, repeats_every(self.reanchor_tokens, len(question_ids)))
         if self.meaning is not None:

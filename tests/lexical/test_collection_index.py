@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from spscanner_rag.lexical import collection_index
 from spscanner_rag.lexical.bm25 import REACH, standardized
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex, TextRanking
-from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
@@ -24,6 +23,7 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
+from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
 
 WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]

@@ -3,8 +3,8 @@
 import pytest
 
 from spscanner_rag.lexical import words as words_module
-from spscanner_rag.lexical.languages import CJK
 from spscanner_rag.lexical.words import index_words, query_stems, query_words
+from spscanner_rag.text.languages import CJK
 
 # The query
 

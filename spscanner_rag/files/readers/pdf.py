@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from spscanner_rag.files.documents import Converted, PageStart
 from spscanner_rag.files.readers.text_builder import readable
-from spscanner_rag.files.typesetting import as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
+from spscanner_rag.text.typesetting import as_written
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lexical.languages import STOP_WORDS
+from spscanner_rag.text.languages import STOP_WORDS
 
 NAME = "scripted"
 

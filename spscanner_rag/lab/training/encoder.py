@@ -31,6 +31,7 @@ from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 LEARNING_RATE, WARMUP_STEPS, WEIGHT_DECAY, LARGEST_GRADIENT = 5e-5, 40, 0.01, 1.0
@@ -134,8 +135,10 @@ def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], l
         relevant = np.flatnonzero(relevant_units(starts, ends, question.evidence))
         is_open = not question.answerable or not question.evidence
         if is_open or (0 < len(relevant) <= MOST_EVIDENCE and not question.ambiguous):
-            asked.append(Asked(encoder.question_ids(question.text), relevant[:0] if is_open else relevant))
-    return [encoder.ids(unit.model_text) for unit in units], asked
+            asked.append(
+                Asked(encoder.question_ids(folded(question.text)), relevant[:0] if is_open else relevant)
+            )
+    return [encoder.ids(unit.model_text) for unit in fold_units(units)], asked
 
 
 class EncoderTraining:

@@ -21,12 +21,12 @@ from spscanner_rag.lab.training.data.stretches import (
     spread_stretch,
 )
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.text.languages import STOP_WORDS
 
 MAX_DRAWS = 1000
 """Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""

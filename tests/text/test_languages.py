@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS, STOP_WORDS_OF
 from spscanner_rag.lexical.match import PLAIN_MATCH, match_query
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, words_apart
+from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS, STOP_WORDS_OF
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 NO_TOKENS = np.zeros(0, np.int32)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.typesetting import as_written
+from spscanner_rag.text.typesetting import as_written
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ from spscanner_rag.files.typesetting import as_written
         ("a self-\ncontained self, contained", "a self-contained\nself, contained"),
         ("an-\nother case, or another, an other", "another\ncase, or another, an other"),
         ("soft\u00ad\nly", "softly"),
+        ("Der Zuk-\nker und die Brük-\nke", "Der Zucker\nund die Brücke"),
+        ("Die Hand- und Fuß-\nnoten, der Bäk-\r\nker", "Die Hand- und Fußnoten,\nder Bäcker"),
+        ("the book-\nkeeper and the trek-\nking club", "the bookkeeper\nand the trekking\nclub"),
         ("inter-\nna-\ntional law", "interna-\ntional law"),
         (
             "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",

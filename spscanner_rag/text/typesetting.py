@@ -8,10 +8,11 @@ from typing import NamedTuple
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _SOFT_HYPHEN = "\u00ad"
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHEN}][ \t]*\n[ \t]*")
+BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHEN}][ \t\r]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
+_VOWELS = (*"aeiouäöü",)
 _LONGEST_PART = 40  # a longer part of a divided word, in characters, is no part of a word
 
 
@@ -37,7 +38,7 @@ class _Divided(NamedTuple):
 
 
 def _divided(page: str) -> Iterator[_Divided]:
-    for match in _BREAK.finditer(page):
+    for match in BREAK.finditer(page):
         before = _LETTERS_BEFORE.search(page, max(0, match.start() - _LONGEST_PART), match.start())
         after = _LETTERS.match(page, match.end(), match.end() + _LONGEST_PART)
         if before and after and after.group()[0].islower():
@@ -60,16 +61,27 @@ def _joined(page: str, divided: Sequence[_Divided], words: Counter[str]) -> str:
     for each in divided:
         if each.hyphen < cursor:  # a word in three lines
             continue
-        hyphen = page[each.hyphen]
+        stop, hyphen = each.hyphen, page[each.hyphen]
         if hyphen == _SOFT_HYPHEN or _set_by_the_line(each.first.lower(), each.second.lower(), words):
             hyphen = ""
+            if _was_ck(each, words):
+                stop, hyphen = stop - 1, "c"
         rest = _REST.match(page, each.start)
         assert rest is not None
         # Where the rest is all of its line, the line break after it is there already.
         after = "" if page[rest.end() : rest.end() + 1] in ("", "\n") else "\n"
-        parts += [page[cursor : each.hyphen], hyphen, rest.group(1), after]
+        parts += [page[cursor:stop], hyphen, rest.group(1), after]
         cursor = rest.end()
     return "".join([*parts, page[cursor:]])
+
+
+def _was_ck(divided: _Divided, words: Counter[str]) -> bool:
+    """True if German, which divided "Zucker" as "Zuk-ker" until 1996, wrote "ck"."""
+    first, second = divided.first.lower(), divided.second
+    if not (first.endswith("k") and second.startswith("k")):
+        return False
+    german, english = (sum(words[word] for word in own) for own in (("der", "die", "und"), ("the", "and")))
+    return bool(words[f"{first[:-1]}c{second}"]) or (german > english and first[-2:-1] in _VOWELS)
 
 
 def _set_by_the_line(first: str, second: str, words: Counter[str]) -> bool:

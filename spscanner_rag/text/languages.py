@@ -16,7 +16,7 @@ ENGLISH: Final = "english"
 
 
 def _stop_words() -> dict[str, frozenset[str]]:
-    lines = files("spscanner_rag.lexical").joinpath("stop_words.txt").read_text("utf-8").splitlines()
+    lines = files("spscanner_rag.text").joinpath("stop_words.txt").read_text("utf-8").splitlines()
     return {
         language: frozenset(words.split()) for language, _, words in (line.partition(": ") for line in lines)
     }

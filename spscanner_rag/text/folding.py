@@ -1,0 +1,73 @@
+"""Words that look alike are read alike: one spelling for what Unicode, typesetting and fonts write in several.
+
+Only what is read changes, never a span. `fold_texts` is for the texts of a document, `folded` for a question:
+
+- Characters that show as nothing go (soft hyphens, zero-width spaces, directions: Unicode's Default_Ignorable).
+- The rest is put in the form NFKC: accents are composed; ligatures, full-width and styled letters become plain.
+- Apostrophes, hyphens and dashes become those of ASCII.
+- A word that was divided at the end of a line is joined (`typesetting`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from spscanner_rag.text.typesetting import BREAK, as_written
+from spscanner_rag.text.units import Unit
+
+# Default_Ignorable_Code_Point of Unicode 16's DerivedCoreProperties.txt
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_APOSTROPHES = "\u00b4\u02b9\u02bb-\u02bd\u0384\u1fbd\u1fbf\u2018-\u201b\u2032\uff07"
+_DASHES = "\u2010-\u2013\u2212\ufe58\ufe63\uff0d"
+_REPLACED = re.compile(f"[{_IGNORABLE}{_APOSTROPHES}{_DASHES}]")
+_EACH_REPLACED = [
+    (re.compile(f"[{some}]"), by) for some, by in ((_IGNORABLE, ""), (_APOSTROPHES, "'"), (_DASHES, "-"))
+]
+
+# Signs that NFKC spells with letters or digits: "Acme™", "3½" and "①Open" are to stay two words.
+_SPELLED = "¼-¾℀℁℃℅℆℉№℠-™℻⅐-⅟↉①-⓿㆐-㆟㈀-㏿\U0001f100-\U0001f251"
+# The number of a note at the end of a word; but "m²" and "km²" are one.
+_NOTE = "²³¹⁰⁴-⁹"
+# Where words are not divided by white space, a zero-width one divides them: Thai, Lao, Burmese, Khmer.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_APART = re.compile(
+    rf"(?<=\w)(?=[{_SPELLED}])|(?<=[{_SPELLED}])(?=\w)|(?:(?<=[^\W\d_]{{3}})|(?<=[.!?,;:)\]]))(?=[{_NOTE}])"
+    rf"|(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])"
+)
+_MAY_BE_APART = re.compile(f"[{_SPELLED}{_NOTE}\u200b]")
+
+
+def folded(text: str) -> str:
+    """A text as it is read; folding it again changes nothing. One of ignorable characters only stays as it is."""
+    if text.isascii():
+        return text
+    plain = _APART.sub(" ", text) if _MAY_BE_APART.search(text) else text
+    # before, so that what they stand between is composed; and after, for the apostrophe and the dash of a ligature
+    plain = _replaced(unicodedata.normalize("NFKC", _replaced(plain)))
+    return plain if plain.strip() else text
+
+
+def fold_texts(texts: Sequence[str]) -> Sequence[str]:
+    """Texts of one document, `folded`, with divided words joined; the same object if nothing is to be done."""
+    if any("\n" in text and BREAK.search(text) for text in texts):
+        texts = as_written(texts)
+    return texts if all(map(str.isascii, texts)) else [folded(text) for text in texts]
+
+
+def fold_units(units: Sequence[Unit]) -> Sequence[Unit]:
+    """Units of one document with the `fold_texts` of their ``model_text``, and their spans as they are."""
+    texts = [unit.model_text for unit in units]
+    read = fold_texts(texts)
+    if read is texts:
+        return units
+    return [unit._replace(model_text=text) for unit, text in zip(units, read, strict=True)]
+
+
+def _replaced(text: str) -> str:
+    if _REPLACED.search(text):  # most texts have none
+        for pattern, by in _EACH_REPLACED:
+            text = pattern.sub(by, text)
+    return text
