@@ -26,7 +26,6 @@ from spscanner_rag.lab.evaluation.statistics import Sample, paired_test
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.lab.in_context.training import (
-    ColumnSupply,
     InContextRecipe,
     Place,
     batch_of,
@@ -187,7 +186,7 @@ def against_chance(places: list[Place]) -> str:
 
 def passages_of(
     files: list[Path], given: argparse.Namespace, model: BlockSearchModel, seed: int
-) -> ColumnSupply:
+) -> PassageDraw | WordQueries:
     """Questions of some files with their passages, or words of the passages instead of the questions."""
     store = DocumentStore(islice(read_documents(files), given.documents))
     draw = Recipe(rerank_negatives=given.negatives, seed=seed)
