@@ -197,17 +197,6 @@ def test_no_tokenizer(published: Path) -> None:
     assert outputs(load_model(published)).shape == (40,)
 
 
-def test_oracle_with_the_published_vocabulary_loads(oracles: Path) -> None:
-    folder = oracles / "checkpoints" / "tiny-neox-vocab"
-    loaded = load_checkpoint(
-        folder, tokenizer=oracles / "tokenizer" / "gpt-neox-20b.json", local_files_only=True
-    )
-    assert loaded.published
-    assert loaded.settings == ScannerSettings("reference", window_tokens=120_000)
-    assert loaded.tokenizer.get_vocab_size() == 50277
-    assert loaded.model.backbone.embedding.weight.shape == (50288, 16)
-
-
 # A base language model
 
 
@@ -362,19 +351,6 @@ def test_transformers_shards(tmp_path: Path) -> None:
     assert (tmp_path / "model.safetensors.index.json").is_file()
     loaded = load_model(tmp_path, require_head=False)
     assert torch.equal(loaded.backbone.embedding.weight, original.backbone.embeddings.weight)
-
-
-def test_transformers_layout_with_tokenizer_and_head(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
-    save_transformers(tmp_path, "Mamba2Model", vocab_size=384)
-    tiny_tokenizer.save(str(tmp_path / "tokenizer.json"))
-    edit_weights(
-        tmp_path,
-        lambda t: t.update({"binary_head.weight": torch.ones(1, 32), "binary_head.bias": torch.ones(1)}),
-    )
-    loaded = load_checkpoint(tmp_path)
-    assert loaded.settings == ScannerSettings()
-    assert loaded.model.binary_head is not None
-    assert float(loaded.model.binary_head.bias.detach()) == 1
 
 
 @pytest.mark.slow

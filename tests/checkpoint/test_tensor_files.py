@@ -5,8 +5,6 @@ import io
 import json
 import pickle
 import struct
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +27,7 @@ TENSORS = {
     "lm_head.weight": torch.ones(4, 3),
 }
 SHAPES = {name: tuple(tensor.shape) for name, tensor in TENSORS.items() if name != "lm_head.weight"}
+WHOLE = torch.ones(1000)
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
 Write = Callable[[Path, dict[str, Any]], Path]
 
@@ -83,22 +82,22 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     return dict(read_tensors(headers, device="cpu", dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_tensors_are_the_ones_written(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
-    write(tmp_path, TENSORS)
+@pytest.mark.parametrize(
+    ("stored", "dtype"),
+    [
+        *((torch.float32, dtype) for dtype in (torch.float32, torch.bfloat16)),
+        *((stored, torch.float32) for stored in (torch.float64, torch.float16, torch.bfloat16)),
+    ],
+)
+def test_tensors_are_the_ones_written(
+    tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype
+) -> None:
+    write(tmp_path, {name: tensor.to(stored) for name, tensor in TENSORS.items()})
     tensors = load(tmp_path, dtype)
     assert set(tensors) == set(SHAPES)
     for name, tensor in tensors.items():
         assert tensor.dtype == (dtype if "embedding" in name else torch.float32)
-        assert torch.equal(tensor.float(), TENSORS[name])
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-def test_stored_in_another_precision(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
-    write(tmp_path, {name: tensor.to(dtype) for name, tensor in TENSORS.items()})
-    tensors = load(tmp_path)
-    assert all(tensor.dtype == torch.float32 for tensor in tensors.values())
-    assert torch.equal(tensors["backbone.embedding.weight"], TENSORS["backbone.embedding.weight"])
+        assert torch.equal(tensor.float(), TENSORS[name].to(stored).float())
 
 
 def test_tensors_do_not_depend_on_the_file(tmp_path: Path, write_one: Write) -> None:
@@ -121,18 +120,12 @@ def test_safetensors_come_first(tmp_path: Path) -> None:
     assert "other" not in read_headers(tmp_path)
 
 
-def test_renaming(tmp_path: Path, write: Write) -> None:
+def test_names_are_those_of_the_model_and_each_is_one_tensor(tmp_path: Path, write: Write) -> None:
     write(tmp_path, TENSORS)
     headers = read_headers(tmp_path, lambda name: f"x.{name}")
     assert headers["x.layer.mixer.D"].stored_name == "layer.mixer.D"
-    assert torch.equal(
-        dict(read_tensors(headers, device="cpu", dtype=torch.float32))["x.layer.mixer.D"],
-        TENSORS["layer.mixer.D"],
-    )
-
-
-def test_two_tensors_of_one_name(tmp_path: Path, write: Write) -> None:
-    write(tmp_path, TENSORS)
+    found = dict(read_tensors(headers, device="cpu", dtype=torch.float32))
+    assert torch.equal(found["x.layer.mixer.D"], TENSORS["layer.mixer.D"])
     with refused(r"tensors \S+ and \S+ are both same"):
         read_headers(tmp_path, lambda name: "same")
 
@@ -164,12 +157,6 @@ def test_missing_tensor(tmp_path: Path, write: Write) -> None:
         load(tmp_path)
 
 
-def test_sparse_tensor(tmp_path: Path) -> None:
-    write_pickled(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2).to_sparse()})
-    with refused(r"refused, .*_rebuild_sparse_tensor"):
-        load(tmp_path)
-
-
 def test_an_unused_head_may_be_anything(tmp_path: Path, write: Write) -> None:
     write(tmp_path, TENSORS | {"lm_head.weight": torch.tensor([float("nan")])})
     assert len(load(tmp_path)) == len(SHAPES)
@@ -189,10 +176,6 @@ def test_truncated(tmp_path: Path, write: Write, share: float) -> None:
     path.write_bytes(data[: int(len(data) * share)])
     with refused(f"{path.name}: truncated"):
         load(tmp_path)
-
-
-def test_lfs_pointer(tmp_path: Path, write: Write) -> None:
-    path = write(tmp_path, TENSORS)
     path.write_text(LFS_POINTER)
     with refused(f"{path.name}: a git-LFS pointer.*git lfs pull"):
         read_headers(tmp_path)
@@ -231,17 +214,18 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
         ({"model": dict(TENSORS)}, "entry 'model' is a dict; expected a tensor"),
         ({1: torch.ones(1)}, "entry 1 is a Tensor"),
         ({"epoch": 3}, "entry 'epoch' is a int"),
+        ({"a": torch.ones(2).to_sparse()}, "refused, .*_rebuild_sparse_tensor"),
+        ({"a": torch.empty(2, device="meta")}, "refused, .*_rebuild_meta_tensor_no_storage"),
+        ({"huge": torch.ones(1).expand(10**9)}, "tensor huge claims more bytes than the file's"),
+        (
+            {f"a{number}": WHOLE[number:] for number in range(100)},  # all of one storage
+            "claims more bytes than the file's",
+        ),
     ],
 )
-def test_no_state_dict(tmp_path: Path, state: Any, message: str) -> None:
+def test_a_pickle_of_anything_but_whole_dense_tensors(tmp_path: Path, state: Any, message: str) -> None:
     write_pickled(tmp_path, state)
     with refused(message):
-        read_headers(tmp_path)
-
-
-def test_a_tensor_larger_than_its_file(tmp_path: Path) -> None:
-    write_pickled(tmp_path, {"huge": torch.ones(1).expand(10**9)})
-    with refused("tensor huge claims more bytes than the file's"):
         read_headers(tmp_path)
 
 
@@ -381,12 +365,6 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
         read_headers(tmp_path)
 
 
-def test_meta_tensors_are_refused(tmp_path: Path) -> None:
-    write_pickled(tmp_path, {"a": torch.ones(2), "b": torch.empty(2, device="meta")})
-    with refused(r"refused, .*_rebuild_meta_tensor_no_storage"):
-        read_all(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("size", "stride", "offset"),
     [((2,), (HUGE,), 0), ((HUGE,), (1,), 0), ((2,), (1,), HUGE), ((2,), (-1,), 1), ((2, 2), (1,), 0)],
@@ -410,13 +388,6 @@ def test_a_tensor_outside_of_its_storage(
     write_pickle(path, stream.getvalue())
     with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: damaged \(a tensor"):
         read_all(tmp_path)
-
-
-def test_many_tensors_of_one_storage_claim_no_more_than_the_file(tmp_path: Path) -> None:
-    whole = torch.ones(1000)
-    write_pickled(tmp_path, {f"a{number}": whole[number:] for number in range(100)})
-    with refused("claims more bytes than the file's"):
-        read_headers(tmp_path)
 
 
 def test_a_storage_larger_than_the_file(tmp_path: Path) -> None:
@@ -472,31 +443,3 @@ def test_what_training_saves_still_loads(tmp_path: Path) -> None:
     tensors = read_all(tmp_path)
     assert torch.equal(tensors["weight"], module.weight.detach())
     assert torch.equal(tensors["parameter"], torch.arange(3.0))
-
-
-LIMITED = """
-import resource, sys
-from pathlib import Path
-from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.checkpoint.tensor_files import read_headers
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for folder in sys.argv[1:]:
-    try:
-        read_headers(Path(folder))
-    except CheckpointError:
-        pass
-    else:
-        sys.exit(f"{folder} was accepted")
-sys.exit(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > 200_000 and "too much memory")
-"""
-
-
-@pytest.mark.slow
-def test_memory_of_hostile_pickles(tmp_path: Path) -> None:
-    hostile = (Calls(bytearray, 10**9), Calls(torch.zeros, 10**9), Calls(bytes, 10**9))
-    folders = [tmp_path / str(number) for number in range(len(hostile))]
-    for folder, call in zip(folders, hostile, strict=True):
-        folder.mkdir()
-        write_pickle(folder / "pytorch_model.bin", pickle.dumps({"a": call}, 2))
-    command = [sys.executable, "-c", LIMITED, *map(str, folders)]
-    assert subprocess.run(command, check=False).returncode == 0

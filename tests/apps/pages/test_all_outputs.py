@@ -15,10 +15,8 @@ import pytest
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
 from spscanner_rag.apps.compare import comparison
-from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
-from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
@@ -34,7 +32,7 @@ from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.lab.training.stages.evidence import Validation
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
-from tests.apps.pages.checked_page import INVISIBLE, CheckedPage, check_page
+from tests.apps.pages.checked_page import INVISIBLE, check_page
 
 HOSTILE = [
     "one\ntwo\r\n## three\r| four |",
@@ -155,13 +153,6 @@ def compared(name: str) -> Retrievals:
     pick = Pick(0, len(text) - 9, 0.5, 1, 3, False)
     both = (Retrieval(name, 2, (pick,), 0.1, ()), Retrieval("b", 2, (pick,), 0.1, ()))
     return Retrievals(name, text, both, (), (), name, name)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_pages(name: str) -> None:
-    check_page(render_report(name, name, [scanned(name), scanned(name)]))
-    CheckedPage(scanned(name).result._repr_html_(), inline_style=True)
-    check_page(render_comparisons([compared(name), compared(name)]))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -1,8 +1,6 @@
 """Rows, paired tests and tables of a result, from records made by hand."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,10 @@ from spscanner_rag.lab.evaluation.result import (
     corpora_table,
     documents_table,
     markdown_of,
-    write_files,
 )
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Share, Table, shown
+from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.evidence.questions import Document, Question
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
@@ -147,12 +144,6 @@ def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
 # Tables
 
 
-def test_shares_as_text() -> None:
-    assert shown(Share(value=0.1234, ci_low=0.1, ci_high=0.25)) == "12.3 (10.0 to 25.0)"
-    assert shown(Share(value=0.5, ci_low=None, ci_high=None)) == "50.0"
-    assert shown(None) == "-"
-
-
 TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
 
 
@@ -192,15 +183,6 @@ def test_what_retrievers_of_other_documents_could_find_is_not_shown() -> None:
     about, head, _ = recall_table({"scanner": 0.75, "bm25": 0.5})
     assert about == "Recall in percent @ 10."
     assert head.endswith(" | scanner | bm25 |")
-
-
-def test_files(tmp_path: Path) -> None:
-    result = Result(rows_of(RECORDS, SETTINGS), [], SETTINGS, [TABLE], {"further.json": {"a": 0.5}})
-    write_files(result, tmp_path)
-    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == result.rows
-    assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"a": 0.5}
-    assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
-    assert "What it is." in (tmp_path / "results.md").read_text(encoding="utf-8")
 
 
 # Corpora

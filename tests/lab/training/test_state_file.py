@@ -2,10 +2,7 @@
 
 import io
 import json
-import os
 import random
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -94,31 +91,6 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
             assert content["step"] == 3
             assert torch.equal(content["weights"]["a"], CONTENT["weights"]["a"])
     assert refused > 50
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [0, 100, 3000, 100_000])
-def test_a_full_disk_leaves_the_former_file(tmp_path: Path, limit: int) -> None:
-    path = tmp_path / "a.pt"
-    write_tensors(path, CONTENT)
-    code = f"""
-import resource, torch
-from pathlib import Path
-from spscanner_rag.lab.training.state_file import write_tensors
-resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
-try:
-    write_tensors(Path({str(path)!r}), {{"step": 4, "weights": {{"a": torch.zeros(100_000)}}}})
-except OSError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
-    assert done.stderr == ""
-    assert done.stdout.startswith(
-        f"{path}: cannot be written (File too large); what it held before is still there"
-    )
-    assert read_tensors(path, TYPES)["step"] == 3
-    assert [each.name for each in tmp_path.iterdir()] == ["a.pt"]
 
 
 def state(**changes: Any) -> dict[str, Any]:
