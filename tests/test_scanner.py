@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
+from spscanner_rag.files import read
 from spscanner_rag.lexical.match import MatchOptions, match_query
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
@@ -602,3 +603,13 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Sca
     assert tiny_scanner.scan(text, "").sentences == ()
     assert len(tiny_scanner.rank(text, [question, text + text])) == 2
     assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)
+
+
+def test_passages_of_a_document_that_was_read_know_its_headings(scanner: Scanner, tmp_path: Path) -> None:
+    (tmp_path / "guide.md").write_text(
+        "# Setup\n\nIt rained.\n\n## Linux\n\nHe signed the treaty. She left.\n"
+    )
+    result = scanner.scan("who signed?", read(tmp_path / "guide.md"))
+    last = result.select(order="document")[-1]
+    assert last.cite() == f"{tmp_path / 'guide.md'}, Setup > Linux"
+    assert scanner.scan("who signed?", result.text).select()[-1].headings == ()

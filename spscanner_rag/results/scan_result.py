@@ -13,7 +13,7 @@ from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
 from spscanner_rag.results.selection import Order, Selection, is_integer, rank, sigmoid
-from spscanner_rag.results.sentences import Compression, Passage, ScoredSentence, shortened
+from spscanner_rag.results.sentences import Compression, Located, Passage, ScoredSentence, shortened
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
 from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
 
@@ -46,6 +46,9 @@ class ScanResult:
         The probability that some sentence answers, from 0 to 1. None where the scanner gives none, as without its
         own encoder.
 
+    document : optional
+        What `spscanner_rag.files.read` returned, for the places of passages.
+
     Raises
     ------
     ValueError
@@ -62,6 +65,7 @@ class ScanResult:
     blocks: NDArray[np.int64] | None = None
     tokens_read: int | None = None
     answerable: float | None = None
+    document: Located | None = None
 
     def __post_init__(self) -> None:
         for name in ("starts", "ends", "logits", "blocks"):
@@ -227,11 +231,13 @@ class ScanResult:
         parts = runs(kept, self.blocks) if merge else [(number, number) for number in kept]
         if order == "score":
             parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
-        return tuple(
+        passages = (
             Passage(self.text[start:end], start, end, float(self.scores[first : last + 1].max()))
             for first, last in parts
             for start, end in [(int(self.starts[first]), int(self.ends[last]))]
         )
+        document = self.document
+        return tuple(passages if document is None else (each.within(document) for each in passages))
 
     def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
         """The largest count over all forms that a caller can get, so that all forms have the same selection."""
@@ -251,16 +257,25 @@ class ScanResult:
         count_tokens: CountTokens | str | None = None,
         context: int = 0,
         diversity: float = 1.0,
+        cite: bool = False,
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
         They are in document order. Adjacent sentences are separated as in the document, all others by a line break
-        ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`.
+        ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`. With ``cite``, a mark such
+        as " [1]" follows each run of sentences, and after all comes a list of the marks' places, which
+        ``max_tokens`` does not count: "[1] report.pdf, page 12".
         """
         chosen = self.select(
             top_k, threshold, max_tokens, count_tokens, context, merge=True, diversity=diversity
         )
-        return "\n".join(passage.text for passage in chosen)
+        if not cite or not chosen:
+            return "\n".join(passage.text for passage in chosen)
+        marks: dict[str, int] = {}
+        cited = "\n".join(
+            f"{passage.text} [{marks.setdefault(passage.cite(), len(marks) + 1)}]" for passage in chosen
+        )
+        return "\n".join([cited, "", *(f"[{mark}] {place}" for place, mark in marks.items())])
 
     def compression(
         self,
@@ -361,8 +376,8 @@ class ScanResult:
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.
         arrays = self.starts, self.ends, self.logits
-        counted = self.blocks, self.tokens_read, self.answerable
-        return ScanResult, (self.query, self.text, *arrays, None, *counted)
+        further = self.blocks, self.tokens_read, self.answerable, self.document
+        return ScanResult, (self.query, self.text, *arrays, None, *further)
 
     def __copy__(self) -> "ScanResult":
         return self  # immutable

@@ -1,7 +1,9 @@
 """The parts of a result: a scored sentence, a passage of selected sentences, and how much a selection keeps."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+from spscanner_rag.text.escaping import one_line
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,15 +47,51 @@ class Passage:
         Its span in the document, in characters.
     score : float
         The score of its sentence, or the highest score of its sentences.
+    source, page, headings
+        The name of the file, the label of the page and the headings above, the highest first, where it begins, if
+        a document was scanned that `spscanner_rag.files.read` returned; else "", None and ().
     """
 
     text: str
     start: int
     end: int
     score: float
+    source: str = ""
+    page: str | None = None
+    headings: tuple[str, ...] = ()
+
+    def cite(self) -> str:
+        """Where it stands, for people: "report.pdf, page 12"; else its headings, or without them its span."""
+        place = f"characters {self.start} to {self.end}"
+        if self.page is not None:
+            place = f"page {self.page}"
+        elif self.headings:
+            place = " > ".join(self.headings)
+        return one_line(", ".join(filter(None, (self.source, place))))
+
+    def within(self, document: "Located") -> "Passage":
+        """The same passage with its place in a document."""
+        page = document.page(self.start)
+        label = None if page is None else page.label
+        headings = document.headings(self.start)
+        return replace(self, source=document.path, page=label, headings=headings)
 
     def __repr__(self) -> str:
         return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
+
+
+class Located(Protocol):
+    """A document that knows the places of its characters, as `spscanner_rag.files.read` returns it."""
+
+    @property
+    def path(self) -> str:
+        """Its name."""
+
+    def page(self, offset: int) -> Any | None:  # noqa: ANN401 - with a ``label``
+        """The page that a character is on, if it has pages."""
+
+    def headings(self, offset: int) -> tuple[str, ...]:
+        """The headings above a character, the highest first."""
 
 
 class Compression(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.sentences import Located
 from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText, segment_blocks
@@ -51,6 +52,7 @@ class ScanRequest(NamedTuple):
     text: str
     units: Sequence[Unit] | None = None
     collection: CollectionIndex | None = None
+    document: Located | None = None  # with the text's places
 
 
 class Scored(NamedTuple):
@@ -72,6 +74,7 @@ class Scored(NamedTuple):
             count_tokens,
             tokens_read=len(self.cut.input_ids),
             answerable=self.answerable,
+            document=self.request.document,
         )
 
 
@@ -139,7 +142,9 @@ class Pipeline:
         query, text = pair
         if isinstance(text, StructuredText):
             units = segment_blocks(text.text, text.blocks, self.reading.cut) if text.blocks else None
-            return self.request(query, text.text, units)
+            located: Any = text
+            document = located if all(hasattr(text, name) for name in ("path", "page", "headings")) else None
+            return self.request(query, text.text, units)._replace(document=document)
         request = self.request(query, text)
         if LONGEST_QUESTION < len(request.query) > len(request.text) > 0:
             raise ValueError(

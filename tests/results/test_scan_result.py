@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
+from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.results import Compression, Selection
+from spscanner_rag.text.blocks import Block
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -52,6 +54,23 @@ def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResul
     assert result.context(top_k=2) == "Anne signed it.\nNobody answered!"
     assert result.context(top_k=1, context=1) == "Anne signed it.  The captain left."
     assert result.context() == TEXT
+
+
+def test_passages_of_a_file_know_their_place() -> None:
+    blocks = (Block(0, 15, "heading", level=1, title="The\x1b treaty"),)
+    guide = make(document=TextFile("guide.md", TEXT, blocks))
+    assert [one.cite() for one in guide.select(top_k=2)] == ["guide.md, The\\x1b treaty"] * 2
+    pages = (PageStart(0, 1, "iv"), PageStart(36, 2, "1"))
+    paged = make(document=TextFile("a.pdf", TEXT, blocks, pages))
+    first, last = pickle.loads(pickle.dumps(paged)).select(top_k=2)
+    assert (first.source, first.page, first.headings) == ("a.pdf", "iv", ("The\x1b treaty",))
+    assert last.cite() == "a.pdf, page 1"
+    assert paged.context(cite=True) == f"{TEXT} [1]\n\n[1] a.pdf, page iv"
+    assert paged.context(2, cite=True) == (
+        "Anne signed it. [1]\nNobody answered! [2]\n\n[1] a.pdf, page iv\n[2] a.pdf, page 1"
+    )
+    assert make().context(1, cite=True) == "Anne signed it. [1]\n\n[1] characters 0 to 15"
+    assert make().context(threshold=1.0, cite=True) == ""
 
 
 def test_the_default_is_the_papers_fifty() -> None:
