@@ -605,11 +605,11 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Sca
     assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)
 
 
-def test_passages_of_a_document_that_was_read_know_its_headings(scanner: Scanner, tmp_path: Path) -> None:
+def test_passages_of_a_document_that_was_read_know_its_headings(tiny_scanner: Scanner, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text(
         "# Setup\n\nIt rained.\n\n## Linux\n\nHe signed the treaty. She left.\n"
     )
-    result = scanner.scan("who signed?", read(tmp_path / "guide.md"))
+    result = tiny_scanner.scan("who signed?", read(tmp_path / "guide.md"))
     last = result.select(order="document")[-1]
     assert last.cite() == f"{tmp_path / 'guide.md'}, Setup > Linux"
-    assert scanner.scan("who signed?", result.text).select()[-1].headings == ()
+    assert tiny_scanner.scan("who signed?", result.text).select()[-1].headings == ()
