@@ -605,7 +605,9 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Sca
     assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)
 
 
-def test_passages_of_a_document_that_was_read_know_its_headings(tiny_scanner: Scanner, tmp_path: Path) -> None:
+def test_passages_of_a_document_that_was_read_know_its_headings(
+    tiny_scanner: Scanner, tmp_path: Path
+) -> None:
     (tmp_path / "guide.md").write_text(
         "# Setup\n\nIt rained.\n\n## Linux\n\nHe signed the treaty. She left.\n"
     )

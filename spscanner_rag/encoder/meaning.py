@@ -98,20 +98,14 @@ class MeaningWeights:
     def answerable(self, logits: NDArray[np.float32]) -> float | None:
         """The probability that a text with such logits, (sentences,), answers; None where no weights say it.
 
-        It grows with their `summed_odds`: one sentence that answers is enough.
+        It is that of the best sentence: one that answers is enough.
         """
         if not self.answer_scale:
             return None
         if not len(logits):
             return 0.0
         # The sigmoid, which a hyperbolic tangent gives without overflow.
-        return (1 + math.tanh((self.answer_scale * summed_odds(logits) + self.answer_bias) / 2)) / 2
-
-
-def summed_odds(logits: NDArray[np.float32]) -> float:
-    """The logarithm of the sum of the odds of some sentences, at least one, from their logits, (sentences,)."""
-    best = float(logits.max())
-    return best + math.log(float(np.exp(logits - best, dtype=np.float64).sum()))
+        return (1 + math.tanh((self.answer_scale * float(logits.max()) + self.answer_bias) / 2)) / 2
 
 
 _all: "WeakSet[Meaning]" = WeakSet()

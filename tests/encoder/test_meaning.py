@@ -52,8 +52,7 @@ def test_one_sentence_that_answers_is_enough() -> None:
         return said
 
     assert answerable(2.0) == pytest.approx(1 / (1 + np.exp(-2.0)))
-    assert answerable(1.0, 1.0) == pytest.approx(1 / (1 + np.exp(-1.5 - np.log(2) / 2)))
-    assert answerable(-8.0) < answerable(-8.0, -8.0) < answerable(-8.0, 3.0) < answerable(3.0, 3.0)
+    assert answerable(-8.0) < answerable(-8.0, 3.0) == answerable(3.0)
     assert answerable() == 0.0  # an empty text answers nothing
     assert (answerable(3e38), answerable(-3e38)) == (1.0, 0.0)
     assert WEIGHTS.answerable(np.ones(3, np.float32)) is None

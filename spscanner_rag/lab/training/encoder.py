@@ -19,7 +19,7 @@ from torch.nn.functional import normalize, softplus
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.bert import Bert, quantized, restored
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, summed_odds, unrelated_cosines
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
 from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
 from spscanner_rag.lab.evidence.calibration import fit_platt
@@ -331,7 +331,25 @@ def read_for_fit(
                         yield Fitted(source, logits, meaning.cosines(question.text, vectors), relevant)
 
 
-def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeights:
+def read_elsewhere(
+    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
+) -> Iterator[Fitted]:
+    """As `read_for_fit`, but ask each document a question of one from another source, which it says nothing of."""
+    sample = sample_questions(documents, per_source, answerable=True)
+    asked = [(document, some[0]) for own in sample.values() for document, some in by_document(own)]
+    for number, (document, _) in enumerate(asked):
+        other, question = asked[(number + len(asked) // 2) % len(asked)]
+        if other.source != document.source:
+            units = scanner.segment(document.text)
+            vectors = meaning.vectors([unit.model_text for unit in units])
+            logits = scanner.score_units(question.text, document.text, units)
+            cosines = meaning.cosines(question.text, vectors)
+            yield Fitted(document.source, logits, cosines, np.zeros(len(units), bool))
+
+
+def fitted_weights(
+    read: Sequence[Fitted], start: MeaningWeights, elsewhere: Sequence[Fitted] = ()
+) -> MeaningWeights:
     """Weigh a scanner's logits and an encoder's cosines.
 
     The weights are those of the least softmax loss of the relevant sentences, every source counting alike. They
@@ -365,25 +383,30 @@ def fitted_weights(read: Sequence[Fitted], start: MeaningWeights) -> MeaningWeig
     mixed = replace(
         mixed, **{name: scale * value for name, value in zip(_FEATURES, found, strict=True)}, bias=shift
     )
-    scale, shift = _answer_weights([(mixed.logits(one.scanner, one.cosines), one.relevant) for one in read])
+    scale, shift = _answer_weights(mixed, read, elsewhere)
     return replace(mixed, answer_scale=scale, answer_bias=shift)
 
 
-def _answer_weights(read: Sequence[tuple[NDArray[np.float32], NDArray[np.bool_]]]) -> tuple[float, float]:
-    """What makes of a text's logits, here with its relevant sentences, the probability that it answers.
+def _answer_weights(
+    mixed: MeaningWeights, read: Sequence[Fitted], elsewhere: Sequence[Fitted]
+) -> tuple[float, float]:
+    """What makes of a text's best logit the probability that the text answers.
 
-    Texts that answer are held against those that leave a question open and, since these are few, against
-    themselves without the sentences that answer: near misses, harder to tell than texts on another subject. Where
-    too few questions were read, or the odds do not tell, nothing is said: the scale is 0.
+    Texts that answer are held against texts from ``elsewhere``, against those that leave a question open and,
+    since these are few, against themselves without the sentences that answer. Where too few were read, or the
+    logit does not tell, nothing is said: the scale is 0.
     """
-    odds, answers = list[float](), list[bool]()
-    for logits, relevant in read:
-        for some, is_answer in ((logits, True), (logits[~relevant], False)):
-            if len(some) and (relevant.any() or not is_answer):
-                odds.append(summed_odds(some))
-                answers.append(is_answer)
+    best, answers = list[float](), list[bool]()
+    for one in (*read, *elsewhere):
+        logits = mixed.logits(one.scanner, one.cosines)
+        if one.relevant.any():
+            best += [float(logits.max())] * 2  # so that about half of all answer
+            answers += [True, True]
+        if not one.relevant.all():
+            best.append(float(logits[~one.relevant].max()))
+            answers.append(False)
     try:
-        scale, shift = fit_platt(odds, answers)
+        scale, shift = fit_platt(best, answers)
     except ValueError:  # one kind only, or none that overlap
         return 0.0, 0.0
     return (scale, shift) if scale > 0 else (0.0, 0.0)
@@ -455,7 +478,8 @@ def put_into_checkpoint(
     start = MeaningWeights(mean=mean, deviation=deviation)
     notify(f"reading up to {questions} held-out questions of each source")
     read = list(read_for_fit(scanner, Meaning(encoder, start), aside, questions))
-    weights = fitted_weights(read, start)
+    elsewhere = list(read_elsewhere(scanner, Meaning(encoder, start), aside, questions))
+    weights = fitted_weights(read, start, elsewhere)
     record = {
         "started_from": Path(model).name if Path(model).is_dir() else str(model),
         "steps": steps,

@@ -1,6 +1,7 @@
 """Training an encoder, weighing its cosines, and putting it into a checkpoint."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -112,18 +113,23 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
         relevant[rng.integers(30)] = number % 10 > 0
         scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each two deviations
         read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
-    weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2))
+    low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
+    elsewhere = [Fitted("b", *low, none)] * 100
+    weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
     assert weights.scanner > 0
     assert 5 < weights.sentence / weights.scanner < 20
     assert (weights.mean, weights.deviation) == (0.1, 0.2)
     logits = np.concatenate([weights.logits(one.scanner, one.cosines) for one in read])
     share = np.concatenate([one.relevant for one in read]).mean()
     assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(share, abs=0.01)
-    says = [weights.answerable(logits[30 * i : 30 * i + 30]) for i in range(200)]
-    assert min(filter(None, says)) > 0
-    without = [weights.answerable(logits[30 * i : 30 * i + 30][~one.relevant]) for i, one in enumerate(read)]
-    assert np.mean(says) > np.mean(without) + 0.1
-    assert np.mean(says + without) == pytest.approx(180 / 400, abs=0.1)  # of all texts, these answer
+
+    def answerable(some: Sequence[Fitted], without: bool = False) -> float:
+        parts = [weights.logits(one.scanner, one.cosines)[~(one.relevant & without)] for one in some]
+        return float(np.mean([weights.answerable(part) for part in parts]))
+
+    answered = [one for one in read if one.relevant.any()]
+    assert answerable(answered) > answerable(answered, without=True) + 0.1
+    assert answerable(answered, without=True) > answerable(elsewhere) + 0.1
     with pytest.raises(ValueError, match="evidence"):
         fitted_weights([one for one in read if not one.relevant.any()], weights)
 
