@@ -18,8 +18,11 @@ LONGEST_UNIT = 1_000
 
 LONGEST_READ_WITH = 600
 """At most so many characters of headings are read before a sentence, and of a header before a row. Without a
-bound, a page of nothing but headings would be one unit, and the header of a long table most of what is read."""
+bound, a page of nothing but headings would be one unit."""
 
+LEAST_HEADER, HEADER_SHARE = 60, 4
+"""A row also reads no more of its header than so many characters and times its own length: of a table of many
+short rows, the header would be most of what is read."""
 
 BlockKind = Literal["heading", "item", "fence", "header", "row"]
 """A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
@@ -112,11 +115,13 @@ class _Units:
         span = trimmed(self.text, start, end)
         if span is None:
             return
-        before = self._header(header) if header and header[0] != self.waiting_header else ""
+        again = self._header(header, span[1] - span[0]) if header else ""
+        # The first part of a turn begins with its speaker, and the header of a table may wait to be read.
+        before = "" if header and header[0] in (self.waiting_header, start) else again
         read = self.waits_from
         for first, last in cut_long(self.text, *span, LONGEST_UNIT):
             self.found.append(Unit(first, last, self.text[read:first] + before + self.text[first:last]))
-            read, before = last, ""
+            read, before = last, again
         self.waits_from, self.waiting_header = read, -1
 
     def finished(self) -> list[Unit]:
@@ -128,8 +133,10 @@ class _Units:
             self.found[-1] = self.found[-1]._replace(model_text=self.found[-1].model_text + left)
         return self.found
 
-    def _header(self, header: tuple[int, int]) -> str:
-        return self.text[header[0] : header[1]][:LONGEST_READ_WITH] + "\n"
+    def _header(self, header: tuple[int, int], length: int) -> str:
+        """What a row of a length reads of its header."""
+        most = min(LONGEST_READ_WITH, LEAST_HEADER + HEADER_SHARE * min(length, LONGEST_UNIT))
+        return self.text[header[0] : min(header[1], header[0] + most)] + "\n"
 
     def _taken(self, start: int) -> str:
         """The text that waits before an offset, no longer than is read with a sentence."""

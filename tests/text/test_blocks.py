@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.files.readers.markdown import blocks_of
-from spscanner_rag.text.blocks import LONGEST_READ_WITH, LONGEST_UNIT, Block, segment_blocks
+from spscanner_rag.text.blocks import (
+    HEADER_SHARE,
+    LEAST_HEADER,
+    LONGEST_READ_WITH,
+    LONGEST_UNIT,
+    Block,
+    segment_blocks,
+)
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
@@ -70,7 +77,7 @@ def test_a_long_header_is_read_in_part() -> None:
         Block(5_007, 5_013, "row", (0, 5_000)),
     ]
     found = segment_blocks(text, blocks, SentenceSegmenter().segment)
-    assert found[-1].model_text == "\n" + "x" * LONGEST_READ_WITH + "\nBolt 4"
+    assert found[-1].model_text == "\n" + "x" * (LEAST_HEADER + HEADER_SHARE * len("Bolt 4")) + "\nBolt 4"
 
 
 def test_no_word_joins_two_stretches() -> None:

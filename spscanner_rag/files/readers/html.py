@@ -4,10 +4,13 @@ libxml2 (lxml) reads the page and mends what is broken in it. Its events become 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.readers.formulas import Formula
+from spscanner_rag.files.readers.numerals import letters, roman, whole_number
+from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Grid
 from spscanner_rag.files.readers.text_builder import Table, TextBuilder
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -24,8 +27,8 @@ DEEPEST = 4_000
 """Elements within each other; browsers stop at some hundreds. The parser's time grows with depth times size."""
 
 _UNSEEN = set(
-    "head script style template noscript svg math canvas iframe object audio video select textarea "
-    "datalist".split()
+    "head script style template noscript svg canvas iframe object audio video select textarea "
+    "datalist rp".split()
 )
 _PARAGRAPHS = set(
     "p div section article main header footer nav aside address blockquote ul ol li dl dt dd figure figcaption "
@@ -35,26 +38,61 @@ _PARAGRAPHS = set(
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}  # a table with one of these in a cell lays out a page
 _SPACE = re.compile(r"[\s\xa0]+")
+_HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
+_WHOLE_PAGE = {"html", "body"}  # scripts show them when they are ready
+_BANNERS = re.compile(
+    r"cookie[-_ ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
+    r"|(?:gdpr|ccpa|consent)[-_ ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)|onetrust-|cybotcookiebot"
+    r"|cookiehub|didomi-|usercentrics|qc-cmp2|truste[-_]|osano-cm|iubenda-cs|klaro|termly|cmplz-|\bcc-window\b"
+    r"|sp_message_container|borlabs-?cookie|\bcky-",
+    re.IGNORECASE,
+)
+_BANNER_TAGS = {"div", "section", "aside", "dialog", "form", "footer", "p"}
+_TEX = re.compile(r"tex\b|math", re.IGNORECASE)  # classes of pictures of formulas
+_DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-html"}
+"""Formulas in a second form, for the eye."""
+
+_INTEGER = re.compile(r"\s*([+-]?\d{1,9})(?!\d)")
+_LIST_STYLE = re.compile(r"list-style(?:-type)?:([\w-]+)")
+_NUMERALS = {
+    "lower-alpha": "a",
+    "lower-latin": "a",
+    "upper-alpha": "A",
+    "upper-latin": "A",
+    "lower-roman": "i",
+}
+_NUMERALS |= {"upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 
 def read_html(name: str, data: bytes) -> Converted:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
     try:
-        from lxml import etree
+        import lxml.etree  # noqa: F401
     except ImportError as error:
         raise ImportError(f'{name}: reading HTML needs lxml: pip install "spscanner-rag[files]"') from error
 
-    page, target = _decoded(name, data), HtmlText()
+    page = _decoded(name, data)
+    try:
+        items = _Items()
+        if "reversed" in page.lower():
+            _feed(page, items)
+        target = HtmlText(items.counts)
+        _feed(page, target)
+    except TooDeep as error:
+        raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
+    return target.converted()
+
+
+def _feed(page: str, target: object) -> None:
+    from lxml import etree
+
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
     try:
         for start in range(0, len(page), _FEED):
             parser.feed(page[start : start + _FEED].encode("utf-8", "replace"))
         parser.close()
-    except TooDeep as error:
-        raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
     except etree.XMLSyntaxError:  # a page without any element or text
         pass
-    return target.converted()
 
 
 def _decoded(name: str, data: bytes) -> str:
@@ -78,41 +116,103 @@ class TooDeep(Exception):  # noqa: N818 - what the page is
     """Elements are nested deeper than `DEEPEST`."""
 
 
+class _Items:
+    """A target of lxml's parser that counts the items of lists: reversed ones begin with their number."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []  # of all ordered lists
+        self._open: list[int] = []  # the place of each list that is open; -1 for one without numbers
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        if tag == "ol":
+            self._open.append(len(self.counts))
+            self.counts.append(0)
+        elif tag == "ul":
+            self._open.append(-1)
+        elif tag == "li" and self._open and self._open[-1] >= 0:
+            self.counts[self._open[-1]] += 1
+        if len(self._open) > DEEPEST:
+            raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        if tag in ("ol", "ul") and self._open:
+            self._open.pop()
+
+    def close(self) -> None:
+        """The page ends."""
+
+
+@dataclass
+class _List:
+    number: int = 0  # of the next item
+    step: int = 0  # to the one after it; 0 without numbers
+    form: str = "1"  # of numbers: 1, 01, a, A, i, I, none
+
+
 @dataclass
 class _Table:
-    cells: list[str] = field(default_factory=list)  # of the current row
+    cells: list[Cell] = field(default_factory=list)  # of the current row
     all_heads: bool = True  # whether all cells of the row are <th>
+    in_head: bool = False
     in_cell: bool = False
+    columns: int = 1  # that the cell spans
+    spanned: int = 1  # rows that the cell spans
+    grid: Grid = field(default_factory=Grid)
     rows: Table = field(default_factory=Table)
     lays_out: bool = False  # it is no table of data: its cells are paragraphs
 
 
 class HtmlText:
-    """A target of lxml's parser."""
+    """A target of lxml's parser; ``items`` are the numbers of items of all ordered lists, if one is reversed."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: Sequence[int] = ()) -> None:
         self._built = TextBuilder()
         self._buffer: list[str] = []
         self._depth = 0
         self._unseen_from: int | None = None  # depth of the element whose content is not shown
         self._verbatim = 0  # open <pre> elements
-        self._lists: list[int | None] = []  # number of the last item of each open list; None without numbers
+        self._items = iter(items)
+        self._lists: list[_List] = []
         self._marker = ""  # before the next paragraph
         self._tables: list[_Table] = []
+        self._formula: Formula | None = None
+        self._formula_depth = 0
+        self._alternative = ""  # of the formula, in TeX
+        self._reading: list[str] | None = None  # of ruby, while its text is open
+        self._readings: list[str] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
+        items = next(self._items, 0) if tag == "ol" else 0
         if self._unseen_from is not None:
             return
-        if tag in _UNSEEN or _is_hidden(attributes):
+        if self._formula is not None:
+            self._formula.start(tag, attributes)
+        elif (tag in _UNSEEN and not _is_tex(tag, attributes)) or _is_hidden(tag, attributes):
             self._unseen_from = self._depth
         elif tag == "br":
             self._buffer.append("\n" if self._verbatim else " \n ")
         elif tag in _PARAGRAPHS or tag in _HEADINGS:
-            self._begin(tag)
+            self._begin(tag, attributes)
+            if tag in ("ul", "ol"):
+                self._lists.append(_list(tag, attributes, items))
+        else:
+            self._begin_inline(tag, attributes)
+
+    def _begin_inline(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "math":
+            self._formula, self._formula_depth = Formula(), self._depth
+            self._alternative = attributes.get("alttext", "")
+        elif tag == "img" and _TEX.search(attributes.get("class", "")):
+            self._buffer.append(attributes.get("alt", ""))
+        elif tag == "rt":
+            self._readings += self._reading or []
+            self._reading = []
 
     def end(self, tag: str) -> None:
         """An element ends."""
@@ -120,15 +220,37 @@ class HtmlText:
         if self._unseen_from is not None:
             if self._depth < self._unseen_from:
                 self._unseen_from = None
-            return
-        if tag in _HEADINGS:
+        elif self._formula is not None:
+            if self._depth >= self._formula_depth:
+                self._formula.end()
+            else:
+                self._buffer.append(self._formula.text() or self._alternative)
+                self._formula = None
+        elif tag in _HEADINGS:
             self._flush(level=_HEADINGS[tag])
         elif tag in _PARAGRAPHS:
             self._end(tag)
+        elif tag == "rt" and self._reading is not None:
+            self._readings += self._reading
+            self._reading = None
+        elif tag == "ruby":
+            self._end_ruby()
+
+    def _end_ruby(self) -> None:
+        """Add what stands above characters behind them."""
+        if reading := "".join([*self._readings, *(self._reading or [])]):
+            self._buffer.append(f"({reading})")
+        self._reading, self._readings = None, []
 
     def data(self, text: str) -> None:
         """Text between tags."""
-        if self._unseen_from is None:
+        if self._unseen_from is not None:
+            return
+        if self._formula is not None:
+            self._formula.data(text)
+        elif self._reading is not None:
+            self._reading.append(text.strip())
+        else:
             self._buffer.append(text if self._verbatim else _SPACE.sub(" ", text))
 
     def comment(self, text: str) -> None:
@@ -146,29 +268,32 @@ class HtmlText:
         self._flush()
         return self._built.converted()
 
-    def _begin(self, tag: str) -> None:
+    def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         table = self._tables[-1] if self._tables else None
         if table and table.in_cell and tag in _NO_CELL:
             self._give_up(table)
         self._flush()
-        if tag in ("ul", "ol"):
-            self._lists.append(0 if tag == "ol" else None)
-        elif tag == "li":
-            self._marker = self._next_marker()
+        if tag == "li":
+            self._marker = self._next_marker(attributes)
         elif tag == "pre":
             self._verbatim += 1
         elif tag == "table":
             self._tables.append(_Table())
+        elif table and tag in ("thead", "tbody", "tfoot"):
+            table.in_head = tag == "thead"
         elif table and tag == "tr":
             table.cells, table.all_heads = [], True
         elif table and tag in ("td", "th"):
             table.in_cell = not table.lays_out
-            table.all_heads &= tag == "th"
+            table.all_heads &= tag == "th" or table.in_head
+            table.columns = max(1, whole_number(attributes.get("colspan", ""), MOST_COLUMNS, 1))
+            table.spanned = whole_number(attributes.get("rowspan", ""), MOST_ROWS, 1) or MOST_ROWS
 
     def _end(self, tag: str) -> None:
         table = self._tables[-1] if self._tables else None
         if table and tag in ("td", "th") and table.in_cell:
-            table.cells.append(" ".join("".join(self._buffer).split()))
+            text = " ".join("".join(self._buffer).split())
+            table.cells.append(Cell(text, table.columns, table.spanned))
             self._buffer, table.in_cell = [], False
             return
         self._flush(verbatim=tag == "pre")
@@ -179,13 +304,16 @@ class HtmlText:
         elif tag == "pre":
             self._verbatim = max(0, self._verbatim - 1)
         elif table and tag == "tr":
-            self._built.row(table.rows, table.cells, is_header=table.all_heads)
+            self._built.row(table.rows, table.grid.placed(table.cells), is_header=table.all_heads)
             table.cells = []
+        elif table and tag == "thead":
+            table.in_head = False
         elif table and tag == "table":
             self._tables.pop()
 
     def _flush(self, *, level: int = 0, verbatim: bool = False) -> None:
         """Add what was collected as a paragraph, a heading or a fence; in a cell, go on."""
+        self._end_ruby()
         if self._tables and self._tables[-1].in_cell:
             self._buffer.append(" ")
             return
@@ -203,11 +331,14 @@ class HtmlText:
                 self._built.paragraph(self._marker + text)
             self._marker = ""
 
-    def _next_marker(self) -> str:
-        if not self._lists or self._lists[-1] is None:
+    def _next_marker(self, attributes: Mapping[str, str]) -> str:
+        if not self._lists or not self._lists[-1].step:
             return "- "
-        self._lists[-1] += 1
-        return f"{self._lists[-1]}. "
+        found = self._lists[-1]
+        number = _integer(attributes.get("value", ""), found.number)
+        found.number = number + found.step
+        form = _numerals(attributes, found.form)
+        return "" if form == "none" else f"{_written(number, form)}. "
 
     def _give_up(self, table: _Table) -> None:
         """A table of another kind than data: what was collected of its row are paragraphs."""
@@ -217,11 +348,63 @@ class HtmlText:
         table.in_cell, table.lays_out = False, True
 
     def _add_paragraphs(self, table: _Table) -> None:
-        for cell in filter(None, table.cells):
-            self._built.paragraph(cell)
+        for cell in table.cells:
+            if cell.text:
+                self._built.paragraph(cell.text)
         table.cells = []
 
 
-def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    style = attributes.get("style", "").replace(" ", "").lower()
-    return "hidden" in attributes or "display:none" in style
+def _is_tex(tag: str, attributes: Mapping[str, str]) -> bool:
+    """True for a script that is a formula, as MathJax has them."""
+    return tag == "script" and attributes.get("type", "").startswith("math/tex")
+
+
+def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
+    if not attributes:
+        return tag == "dialog"
+    style = "".join(attributes.get("style", "").split()).lower()
+    if tag in _WHOLE_PAGE:
+        return False
+    if "hidden" in attributes or "popover" in attributes or _HIDDEN.search(style):
+        return True
+    if tag == "dialog" and "open" not in attributes:
+        return True
+    classes = attributes.get("class", "")
+    if tag in ("span", "div") and not _DRAWN.isdisjoint(classes.split()):
+        return True
+    names = f"{attributes.get('id', '')} {classes} {attributes.get('aria-label', '')}"
+    return tag in _BANNER_TAGS and bool(_BANNERS.search(names))
+
+
+def _list(tag: str, attributes: Mapping[str, str], items: int) -> _List:
+    if tag == "ul":
+        return _List()
+    backwards = "reversed" in attributes
+    first = _integer(attributes.get("start", ""), items if backwards else 1)
+    return _List(first, -1 if backwards else 1, _numerals(attributes, "1"))
+
+
+def _integer(text: str, default: int) -> int:
+    found = _INTEGER.match(text)
+    return int(found[1]) if found else default
+
+
+def _numerals(attributes: Mapping[str, str], default: str) -> str:
+    """The form of the numbers of a list or an item."""
+    style = _LIST_STYLE.search("".join(attributes.get("style", "").split()).lower())
+    if style and style[1] in _NUMERALS:
+        return _NUMERALS[style[1]]
+    return attributes.get("type", "") or default
+
+
+def _written(number: int, form: str) -> str:
+    match form:
+        case "a" | "A":
+            found = letters(number, repeated=False)
+        case "i" | "I":
+            found = roman(number)
+        case "01":
+            found = f"{number:02}"
+        case _:
+            found = str(number)
+    return found.upper() if form.isupper() else found

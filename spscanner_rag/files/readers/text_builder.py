@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spscanner_rag.files.documents import Converted
-from spscanner_rag.text.blocks import Block, BlockKind
+from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
 LONGEST_TITLE = 300  # a longer heading, in characters, is a paragraph in large letters
@@ -45,7 +45,6 @@ def read_text(name: str, data: bytes) -> Converted:
 class Table:
     """A table whose rows are added one by one."""
 
-    first_row_is_header: bool = False
     rows: int = 0
     header: tuple[int, int] | None = None  # the span of its last header
 
@@ -86,18 +85,38 @@ class TextBuilder:
 
     def row(self, table: Table, cells: Sequence[str], *, is_header: bool = False) -> None:
         """Add a row of a table; cells of one that is no row of data are paragraphs."""
-        text = BETWEEN_CELLS.join(cells)
+        text = BETWEEN_CELLS.join(cells).strip()
         if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
             for cell in filter(None, cells):
                 self.paragraph(cell)
             return
-        is_header = is_header or (table.first_row_is_header and not table.rows)
-        span = self._append(text, BETWEEN_ROWS if table.rows else BETWEEN_PARAGRAPHS)
-        kind: BlockKind = "header" if is_header else "row"
-        self._blocks.append(Block(*span, kind, header=None if is_header else table.header))
-        table.header = span if is_header else table.header
+        start, end = self._append(text, BETWEEN_ROWS if table.rows else BETWEEN_PARAGRAPHS)
+        last = self._blocks[-1] if table.rows and self._blocks else None
+        if is_header:
+            goes_on = (
+                last and (last.start, last.end) == table.header and end - last.start <= LONGEST_READ_WITH
+            )
+            if goes_on and last:
+                start = last.start
+                self._blocks.pop()
+            table.header = (start, end)
+        self._blocks.append(
+            Block(start, end, "header") if is_header else Block(start, end, "row", header=table.header)
+        )
         table.rows += 1
 
+    def last_row(self) -> tuple[int, int] | None:
+        """The span of the row that was added last, for one that names the columns of the others."""
+        last = self._blocks[-1] if self._blocks else None
+        return (last.start, last.end) if last and last.end == self._length else None
+
     def converted(self) -> Converted:
-        """The text and its blocks."""
-        return Converted(readable("".join(self._parts)), tuple(self._blocks))
+        """The text and its blocks; a header without rows is a row."""
+        used = {block.header for block in self._blocks}
+        blocks = (
+            block._replace(kind="row")
+            if block.kind == "header" and (block.start, block.end) not in used
+            else block
+            for block in self._blocks
+        )
+        return Converted(readable("".join(self._parts)), tuple(blocks))

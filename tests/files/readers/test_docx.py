@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.readers import docx
 from spscanner_rag.files.readers.docx import read_docx
+from spscanner_rag.files.readers.docx_parts import MOST_XML_BYTES
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -21,8 +21,9 @@ def paragraph(text: str, style: str = "") -> str:
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def row(*cells: str) -> str:
-    return f"<w:tr>{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
+def row(*cells: str, marked: bool = False) -> str:
+    properties = "<w:trPr><w:tblHeader/></w:trPr>" if marked else ""
+    return f"<w:tr>{properties}{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
 
 
 def test_a_contract(docx_of: Callable[..., bytes]) -> None:
@@ -33,7 +34,7 @@ def test_a_contract(docx_of: Callable[..., bytes]) -> None:
         "<w:del><w:r><w:delText>Gone.</w:delText></w:r></w:del><w:r><w:t>Kept.</w:t></w:r></w:p>"
         + f"<w:sdt><w:sdtContent>{paragraph('In a content control.')}</w:sdtContent></w:sdt>"
         + paragraph("Prices", "H2")
-        + f"<w:tbl>{row('Item', 'Price')}{row('Nut', '3 &amp; 4')}</w:tbl>"
+        + f"<w:tbl>{row('Item', 'Price', marked=True)}{row('Nut', '3 &amp; 4')}</w:tbl>"
     )
     found = read_docx("a.docx", docx_of(body))
     assert found.text == (
@@ -90,7 +91,7 @@ def test_lists_notes_text_boxes_and_hidden_text(docx_of: Callable[..., bytes]) -
         "1. one", "1.1. inner", "1.2. inner", "2. two", "- dash", "In a box.", "Beside it.", "Seen.\nBelow.",
         "a b c | d", "A style that is based on a heading", "A note.",
     ]  # fmt: skip
-    assert [block.kind for block in found.blocks] == ["header", "heading"]
+    assert [block.kind for block in found.blocks] == ["row", "heading"]
 
 
 def test_another_name_of_the_main_part(docx_of: Callable[..., bytes]) -> None:
@@ -113,7 +114,7 @@ def test_a_broken_file_is_told_in_one_line(docx_of: Callable[..., bytes]) -> Non
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(docx_of: Callable[..., bytes]) -> None:
-    data = docx_of(paragraph("a" * (docx.MOST_XML_BYTES + 1)))
+    data = docx_of(paragraph("a" * (MOST_XML_BYTES + 1)))
     assert len(data) < 200_000
     with pytest.raises(
         ValueError, match=r"a\.docx: got parts that unpack to 32 MiB; expected at most 32 MiB"

@@ -1,0 +1,64 @@
+"""Numbers as lists write them: letters, Roman numerals, words."""
+
+_ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")]
+_ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth"}
+_ORDINALS |= {"nine": "ninth", "twelve": "twelfth"}
+_MOST_LETTERS = 30  # of one number; the larger ones are digits
+
+
+def whole_number(text: str, most: int, default: int = 0) -> int:
+    """The number that an attribute of a file says, no larger than ``most``; ``default`` if it says none."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal()):
+        return default
+    return min(int(digits), most) if len(digits) < 10 else most
+
+
+def roman(number: int) -> str:
+    """As in "iv"; digits outside 1 to 3,999."""
+    if not 0 < number < 4000:
+        return str(number)
+    found = ""
+    for value, letters in _ROMAN:
+        found += letters * (number // value)
+        number %= value
+    return found
+
+
+def letters(number: int, *, repeated: bool) -> str:
+    """As in "c". After "z" comes "aa", and then "bb" where letters are ``repeated`` (Word), else "ab" (HTML)."""
+    if not 0 < number <= 26 * _MOST_LETTERS:
+        return str(number)
+    turn, letter = divmod(number - 1, 26)
+    if repeated:
+        return chr(ord("a") + letter) * (turn + 1)
+    return (letters(turn, repeated=False) if turn else "") + chr(ord("a") + letter)
+
+
+def cardinal(number: int) -> str:
+    """As in "twenty-one"; digits outside 0 to 99."""
+    if not 0 <= number < 100:
+        return str(number)
+    ten, one = divmod(number, 10)
+    return _ONES[number] if number < 20 else _TENS[ten - 2] + (f"-{_ONES[one]}" if one else "")
+
+
+def ordinal(number: int) -> str:
+    """As in "21st"."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def ordinal_word(number: int) -> str:
+    """As in "twenty-first"; as `ordinal` outside 1 to 99."""
+    if not 0 < number < 100:
+        return ordinal(number)
+    head, dash, last = cardinal(number).rpartition("-")
+    last = _ORDINALS.get(last) or (f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th")
+    return head + dash + last

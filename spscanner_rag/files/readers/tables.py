@@ -1,0 +1,102 @@
+"""Tables: merged cells under their columns, and which rows are the header."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
+
+from spscanner_rag.files.readers.text_builder import Table, TextBuilder
+
+MOST_COLUMNS, MOST_ROWS = 1_000, 65_534
+"""That a cell may span, as HTML says."""
+
+_LONGEST_NAME = 60  # of a column, in characters
+_FEWEST_NAMED = 3
+"""A first row without a mark may name columns if there are so many: two are often label and value."""
+
+_FREE, _SHARE = 60, 8
+"""Merged cells may fill so many characters in a table, and so many times the length of its text."""
+
+
+class Cell(NamedTuple):
+    """A cell of a row as its file has it."""
+
+    text: str
+    columns: int = 1  # that it spans
+    rows: int = 1
+    goes_on: bool = False  # it is the rest of the cell above
+
+
+@dataclass(slots=True)
+class Row:
+    """A row as its file has it."""
+
+    cells: list[Cell] = field(default_factory=list)
+    marked: bool = False  # as a header
+    strong: bool = True  # bold or shaded
+    deleted: bool = False
+
+
+class Grid:
+    """Puts the cells of rows under their columns: what spans rows is in each, what spans columns in the first."""
+
+    def __init__(self) -> None:
+        self._above: list[str] = []
+        self._hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, rows for which it goes on
+        self._left = _FREE
+
+    def placed(self, cells: Sequence[Cell]) -> list[str]:
+        """The texts of the cells of the next row."""
+        self._left += _SHARE * sum(len(cell.text) for cell in cells)
+        texts: list[str] = []
+        for cell in cells:
+            self._fill(texts)
+            column, text = len(texts), cell.text
+            if cell.goes_on and column < len(self._above):
+                text = self._taken(self._above[column])
+            width = 1 + min(cell.columns - 1, max(0, self._left))
+            self._left -= width
+            texts += [text, *[""] * (width - 1)]
+            for each in range(column, column + width) if cell.rows > 1 else ():
+                self._hanging[each] = (texts[each], cell.rows - 1)
+        self._fill(texts)
+        self._above = texts
+        return texts
+
+    def _fill(self, texts: list[str]) -> None:
+        """Add the cells that hang from above into the next columns."""
+        while hanging := self._hanging.pop(len(texts), None):
+            text, rows = hanging
+            if rows > 1 and self._left > 0:
+                self._hanging[len(texts)] = (text, rows - 1)
+            self._left -= 1
+            texts.append(self._taken(text))
+
+    def _taken(self, text: str) -> str:
+        self._left -= len(text)
+        return text if self._left >= 0 else ""
+
+
+def add_table(built: TextBuilder, rows: Sequence[Row], *, first_row_differs: bool = False) -> None:
+    """Add the rows of a table, with those as header that are marked so or look so; without deleted rows."""
+    rows = [row for row in rows if not row.deleted]
+    grid, table = Grid(), Table()
+    placed = [grid.placed(row.cells) for row in rows]
+    marked = len(list(takewhile(lambda row: row.marked, rows)))
+    strong = first_row_differs or (rows[0].strong and not all(row.strong for row in rows)) if rows else False
+    headers = (marked or int(strong)) % max(len(rows), 1)  # a table of nothing but headers has none
+    names = not headers and looks_named(placed)
+    for number, texts in enumerate(placed):
+        built.row(table, texts, is_header=number < headers)
+        if names and not number:
+            table.header = built.last_row()
+
+
+def looks_named(rows: Sequence[Sequence[str]]) -> bool:
+    """True if the first row may name the columns of the others: short different words, without a digit."""
+    first = rows[0] if len(rows) > 1 else ()
+    return (
+        len(set(first)) == len(first) >= _FEWEST_NAMED
+        and all(0 < len(text) <= _LONGEST_NAME for text in first)
+        and not any(character.isdigit() for text in first for character in text)
+    )

@@ -1,0 +1,125 @@
+"""Files of hostile shapes, each of a size that grows with a number."""
+
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def docx(
+    body: str = "", *, settings: Mapping[str, str] | None = None, relations: str = "", files: int = 0
+) -> bytes:
+    """A DOCX of the XML of its body and of ``settings`` (styles, numbering)."""
+    named = settings or {}
+    types = "".join(f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in named)
+    main = f'<Relationship Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'
+    parts = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}">{relations}{main}</Relationships>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}">{types}</Relationships>',
+        "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+        **{
+            f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{part}</w:{kind}>'
+            for kind, part in named.items()
+        },
+        **{f"z{number}": "" for number in range(files)},
+    }
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def paragraph(text: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def item(text: str, level: str, number: str) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+
+
+def numbering(levels: str, lists: int = 1) -> dict[str, str]:
+    own = "".join(f'<w:num w:numId="{n}"><w:abstractNumId w:val="1"/></w:num>' for n in range(1, lists + 1))
+    return {"numbering": f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{own}'}
+
+
+def table(rows: str) -> str:
+    return f"<w:tbl>{rows}</w:tbl>"
+
+
+BIG = "9" * 5000
+SPAN = '<w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc>'
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+FRACTION = "<m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den>{}</m:den></m:f>"
+HALVES = f"<m:oMath>{FRACTION.format(FRACTION.format(FRACTION.format('')))}</m:oMath>"
+
+
+def level(start: str = "1", form: str = "decimal", text: str = "%1.") -> str:
+    properties = f'<w:start w:val="{start}"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>'
+    return f'<w:lvl w:ilvl="0">{properties}</w:lvl>'
+
+
+def many_lists(n: int) -> bytes:
+    return docx("".join(item("a", "0", str(1 + i)) for i in range(n)), settings=numbering(level(), n))
+
+
+def merged_rows(n: int) -> bytes:
+    rest = f"<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr></w:tc><w:tc>{paragraph('b')}</w:tc></w:tr>"
+    first = f"<w:tr><w:tc>{paragraph('word ' * 300)}</w:tc><w:tc>{paragraph('b')}</w:tc></w:tr>"
+    return docx(table(first + rest * n))
+
+
+def circle_of_styles(n: int) -> bytes:
+    body = "".join(paragraph("a", f'<w:pStyle w:val="s{i}"/>') for i in range(n))
+    style = '<w:style w:styleId="s{}"><w:basedOn w:val="s{}"/></w:style>'.format
+    return docx(body, settings={"styles": "".join(style(i, (i + 1) % n) for i in range(n))})
+
+
+SHAPES: dict[str, Callable[[int], bytes | str]] = {
+    "docx: level of a list": lambda n: docx(
+        item("a", "30000000", "1") * n + item("b", BIG, "1"), settings=numbering(level())
+    ),
+    "docx: number in Roman": lambda n: docx(
+        item("a", "0", "1") * n, settings=numbering(level("999999999", "upperRoman", "%1" * 500))
+    ),
+    "docx: number in letters": lambda n: docx(
+        item("a", "0", "1") * n, settings=numbering(level(BIG, "lowerLetter"))
+    ),
+    "docx: lists": many_lists,
+    "docx: relationships and files": lambda n: docx(
+        paragraph("a"), relations='<Relationship Target="x"/>' * 10 * n, files=n
+    ),
+    "docx: merged columns": lambda n: docx(table(f"<w:tr>{SPAN * 2}</w:tr>" * n)),
+    "docx: merged rows": merged_rows,
+    "docx: styles in a circle": circle_of_styles,
+    "docx: empty elements": lambda n: docx(paragraph("a") + "<a/>" * 10 * n),
+    "docx: attributes": lambda n: docx(
+        paragraph("a") + "<a " + " ".join(f"b{i}='1'" for i in range(n)) + "/>"
+    ),
+    "docx: deleted ends": lambda n: docx(paragraph("a", "<w:rPr><w:del/></w:rPr>") * n),
+    "docx: formulas": lambda n: docx(f'<w:p xmlns:m="{MATH}">{HALVES * n}</w:p>'),
+    "html: header of a long table": lambda n: (
+        "<table><tr>" + "<th>column of data" * 30 + "<tr><td>a<td>b" * n + "</table>"
+    ),
+    "html: headers only": lambda n: "<table>" + "<tr><th>a<th>b" * n + "</table>",
+    "html: merged columns": lambda n: "<table>" + "<tr><td colspan=1000>a<td>b" * n + "</table>",
+    "html: merged rows": lambda n: (
+        "<table><tr><td rowspan=65534 colspan=1000>" + "word " * 300 + "<tr><td>a" * n + "</table>"
+    ),
+    "html: small tables": lambda n: "<table><tr><td colspan=1000 rowspan=9>a<td>b<tr></table>" * n,
+    "html: reversed lists": lambda n: "<ol reversed start=99999999999999><li>a" * 20 + "<li>b" * n,
+    "html: numbers": lambda n: "<ol type=I start=3888><li value=999999999>a</ol>" * n,
+    "html: formulas": lambda n: "<math>" + "<mfrac><mn>1</mn>" * 300 + "<mn>2</mn>" * n + "</math>",
+    "html: readings": lambda n: "<ruby>" + "a<rt>b</rt>" * n,
+    "html: classes": lambda n: f"<div class='{'cookie ' * n}'>a</div>",
+}
+
+
+def hostile_file(shape: str, size: int) -> tuple[str, bytes]:
+    """The name and the content of a file; the word before the colon of its shape is its ending."""
+    made = SHAPES[shape](size)
+    return f"a.{shape.partition(':')[0]}", made if isinstance(made, bytes) else made.encode()

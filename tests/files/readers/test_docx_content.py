@@ -1,0 +1,282 @@
+"""DOCX: numbers of lists as Word shows them, headers of tables, merged cells, formulas, symbols, ruby, changes."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+pytest.importorskip("lxml", reason="the extra files is not installed")
+
+from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.readers.docx import read_docx
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+DocxOf = Callable[..., bytes]
+BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9D9D9"/></w:tcPr>'
+
+
+def paragraph(text: str, properties: str = "", run: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r>{run}<w:t xml:space='preserve'>{text}</w:t></w:r></w:p>"
+
+
+def cell(text: str, properties: str = "", run: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph(text, run=run)}</w:tc>"
+
+
+def row(*cells: str, properties: str = "") -> str:
+    made = (each if each.startswith("<") else cell(each) for each in cells)
+    return f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(made)}</w:tr>"
+
+
+def table(*rows: str, properties: str = "") -> str:
+    return f"<w:tbl><w:tblPr>{properties}</w:tblPr>{''.join(rows)}</w:tbl>"
+
+
+def read(docx_of: DocxOf, body: str, *, styles: str = "", numbering: str = "") -> Converted:
+    named = {"styles": styles, "numbering": numbering}
+    types = "".join(
+        f'<Relationship Id="{kind}" Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in named
+    )
+    parts = {
+        f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{part}</w:{kind}>' for kind, part in named.items()
+    }
+    parts["word/_rels/document.xml.rels"] = (
+        f'<Relationships xmlns="{PACKAGE}/relationships">{types}</Relationships>'
+    )
+    body = f'<w:sdt xmlns:m="{MATH}"><w:sdtContent>{body}</w:sdtContent></w:sdt>'
+    return read_docx("a.docx", docx_of(body, **{name: part.encode() for name, part in parts.items()}))
+
+
+def kinds(found: Converted) -> list[tuple[str, str]]:
+    return [(block.kind, found.text[block.start : block.end]) for block in found.blocks]
+
+
+def level(number: int, text: str, form: str = "decimal", more: str = "") -> str:
+    return f'<w:lvl w:ilvl="{number}">{more}<w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+
+
+def a_list(*levels: str, overrides: Sequence[str] = ("",)) -> str:
+    """One definition, and a list of it for each override, numbered from 1."""
+    lists = "".join(
+        f'<w:num w:numId="{number}"><w:abstractNumId w:val="7"/>{override}</w:num>'
+        for number, override in enumerate(overrides, start=1)
+    )
+    return f'<w:abstractNum w:abstractNumId="7">{"".join(levels)}</w:abstractNum>{lists}'
+
+
+def item(text: str, at: int = 0, of: int = 1) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{of}"/></w:numPr>')
+
+
+ONE_TO_THREE = item("a") + item("b", 1) + item("c", 1) + item("d") + item("e", 1)
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ([level(0, "%1)"), level(1, "(%2)", "lowerLetter")], ["1) a", "(a) b", "(b) c", "2) d", "(a) e"]),
+        (
+            [level(0, "Article %1", "upperRoman"), level(1, "§%1.%2", more="<w:isLgl/>")],
+            ["Article I a", "§1.1 b", "§1.2 c", "Article II d", "§2.1 e"],
+        ),
+        (
+            [level(0, "%1.", more='<w:start w:val="5"/>'), level(1, "%1-%2", "decimalZero")],
+            ["5. a", "5-01 b", "5-02 c", "6. d", "6-01 e"],
+        ),
+        (
+            [level(0, "%1:", "ordinalText"), level(1, "%2", more='<w:lvlRestart w:val="0"/>')],
+            ["First: a", "1 b", "2 c", "Second: d", "3 e"],
+        ),
+        ([level(0, "", "none"), level(1, "\uf0b7", "bullet")], ["a", "- b", "- c", "d", "- e"]),
+    ],
+)
+def test_numbers_are_as_word_shows_them(docx_of: DocxOf, levels: Sequence[str], expected: list[str]) -> None:
+    assert read(docx_of, ONE_TO_THREE, numbering=a_list(*levels)).text.split("\n\n") == expected
+
+
+def test_lists_of_one_definition_go_on_unless_they_say_where_they_start(docx_of: DocxOf) -> None:
+    start = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
+    body = item("a") + item("b", of=2) + item("") + item("c", of=3) + item("d", of=3) + item("e", of=4)
+    numbering = a_list(level(0, "%1."), overrides=["", "", start.format(1), start.format(9)])
+    found = read(docx_of, body, numbering=numbering)
+    assert found.text.split("\n\n") == ["1. a", "2. b", "1. c", "2. d", "9. e"]
+
+
+def test_numbers_of_styles_stand_before_headings(docx_of: DocxOf) -> None:
+    styles = "".join(
+        f'<w:style w:styleId="H{n}"><w:name w:val="heading {n}"/>'
+        '<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
+        for n in (1, 2)
+    )
+    numbering = a_list(
+        level(0, "Part %1", "upperLetter", '<w:pStyle w:val="H1"/>'),
+        level(1, "%1.%2", more='<w:pStyle w:val="H2"/>'),
+    )
+    heading = '<w:pStyle w:val="H{}"/>'.format
+    off = heading(1) + '<w:numPr><w:numId w:val="0"/></w:numPr>'
+    body = "".join(
+        paragraph(text, style)
+        for text, style in (
+            ("Terms", heading(1)),
+            ("Rent", heading(2)),
+            ("Term", heading(2)),
+            ("No", off),
+            ("End", heading(1)),
+        )
+    )
+    found = read(docx_of, body, styles=styles, numbering=numbering)
+    assert [block.title for block in found.blocks] == [
+        "Part A Terms",
+        "A.1 Rent",
+        "A.2 Term",
+        "No",
+        "Part B End",
+    ]
+
+
+LABELS = [("Tenant", "Anne Reed"), ("Signed on", "3 May 1811"), ("Rent", "40 marks")]
+STYLE = (
+    '<w:style w:type="table" w:styleId="Plain"/><w:style w:type="table" w:styleId="Striped">'
+    '<w:basedOn w:val="Plain"/><w:tblStylePr w:type="firstRow"><w:rPr><w:b/></w:rPr></w:tblStylePr></w:style>'
+)
+LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
+
+
+@pytest.mark.parametrize(
+    ("made", "headers"),
+    [
+        (table(*(row(*cells) for cells in LABELS)), []),
+        (table(*(row(cell(name, run=BOLD), value) for name, value in LABELS)), []),
+        (table(*(row(*cells) for cells in LABELS), properties=LOOK.format("Plain")), []),
+        (table(*(row(*(cell(text, run=BOLD) for text in cells)) for cells in LABELS)), []),
+        (table(row("For the council: Bob", "For the tenant: Anne")), []),
+        (table(row("Only", "headers", properties="<w:tblHeader/>")), []),
+        (table(row("Name", "Value", properties="<w:tblHeader/>"), row(*LABELS[0])), ["Name | Value"]),
+        (table(row(cell("Name", run=BOLD), cell("Value", run=BOLD)), row(*LABELS[0])), ["Name | Value"]),
+        (table(row(cell("Name", SHADED[8:-9]), cell("Value", SHADED[8:-9])), row(*LABELS[0])), ["Name | Value"]),
+        (table(row("Name", "Value"), row(*LABELS[0]), properties=LOOK.format("Striped")), ["Name | Value"]),
+    ],
+)  # fmt: skip
+def test_a_header_is_marked_or_looks_so(docx_of: DocxOf, made: str, headers: list[str]) -> None:
+    found = read(docx_of, paragraph("Lease.") + made, styles=STYLE)
+    assert [text for kind, text in kinds(found) if kind == "header"] == headers
+    assert all(block.header for block in found.blocks if block.kind == "row") == bool(headers)
+
+
+def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit(docx_of: DocxOf) -> None:
+    found = read(
+        docx_of, table(row("Part", "Maker", "Price"), row("Valve", "Hale", "12"), row("Pump", "Reed", "9"))
+    )
+    assert [kind for kind, _ in kinds(found)] == ["row", "row", "row"]
+    assert [block.header for block in found.blocks] == [None, (0, 20), (0, 20)]
+    found = read(docx_of, table(row("Anne", "12", "Riga"), row("Bob", "13", "Lyme")))
+    assert [block.header for block in found.blocks] == [None, None]
+
+
+def test_a_header_of_two_rows_and_merged_cells(docx_of: DocxOf) -> None:
+    mark, down, on, two = (
+        "<w:tblHeader/>",
+        '<w:vMerge w:val="restart"/>',
+        "<w:vMerge/>",
+        '<w:gridSpan w:val="2"/>',
+    )
+    made = table(
+        row(cell("City", down), cell("People", two), properties=mark),
+        row(cell("", on), "1990", "2000", properties=mark),
+        row(cell("Riga", down), "910", "760"),
+        row(cell("", on), "911", "761"),
+        row(cell("All", two), "3"),
+    )
+    found = read(docx_of, made)
+    assert found.text.split("\n") == [
+        "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3"
+    ]  # fmt: skip
+    assert [block.kind for block in found.blocks] == ["header", "row", "row", "row"]
+
+
+def math(body: str) -> str:
+    return f"<w:p><w:r><w:t xml:space='preserve'>Let </w:t></w:r><m:oMath>{body}</m:oMath></w:p>"
+
+
+def m(text: str) -> str:
+    return f"<m:r><w:rPr><w:i/></w:rPr><m:t>{text}</m:t></m:r>"
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (m("q=4"), "q=4"),
+        (f"{m('y=')}<m:f><m:fPr/><m:num>{m('a+b')}</m:num><m:den>{m('2')}</m:den></m:f>", "y=(a+b)/2"),
+        (f"<m:sSup><m:e>{m('r')}</m:e><m:sup>{m('2')}</m:sup></m:sSup>{m('&lt;9')}", "r^2<9"),
+        (f"<m:sSub><m:e>{m('v')}</m:e><m:sub>{m('0')}</m:sub></m:sSub>", "v_0"),
+        (f"<m:rad><m:radPr><m:degHide/></m:radPr><m:deg/><m:e>{m('x+1')}</m:e></m:rad>", "√(x+1)"),
+        (f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e>{m("a")}</m:e></m:d>', "[a]"),
+        (
+            f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{m("i")}</m:sub><m:e>{m("k")}</m:e></m:nary>',
+            "∑i k",
+        ),
+    ],
+)
+def test_formulas_are_text(docx_of: DocxOf, formula: str, expected: str) -> None:
+    assert read(docx_of, math(formula)).text == f"Let {expected}"
+    para = f"<w:p><m:oMathPara><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>"
+    assert read(docx_of, table(row("a", f"<w:tc>{para}</w:tc>"))).text == f"a | {expected}"
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/><w:t> done</w:t></w:r>', "✓ done"),
+        ('<w:r><w:t>at 3 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>m</w:t></w:r>', "at 3 μm"),
+        ('<w:r><w:t>x </w:t><w:sym w:font="Symbol" w:char="F0B3"/><w:t> 2</w:t></w:r>', "x ≥ 2"),
+        ('<w:r><w:sym w:font="Arial" w:char="20AC"/><w:t>5</w:t></w:r>', "€5"),
+        ('<w:r><w:sym w:font="Odd" w:char="F123"/><w:sym w:font="Odd" w:char="no"/></w:r>', "\ufffd\ufffd"),
+    ],
+)
+def test_symbols(docx_of: DocxOf, runs: str, expected: str) -> None:
+    assert read(docx_of, f"<w:p>{runs}</w:p>").text == expected
+
+
+def ruby(base: str, reading: str) -> str:
+    text = "<w:r><w:t>{}</w:t></w:r>".format
+    both = f"<w:rt>{text(reading)}</w:rt><w:rubyBase>{text(base)}</w:rubyBase>"
+    return f"<w:r><w:ruby><w:rubyPr/>{both}</w:ruby></w:r>"
+
+
+def test_readings_stand_behind_their_word(docx_of: DocxOf) -> None:
+    body = (
+        f"<w:p>{ruby('大', 'おお')}{ruby('阪', 'さか')}<w:r><w:t>へ行く</w:t></w:r>{ruby('町', 'まち')}</w:p>"
+    )
+    assert read(docx_of, body).text == "大阪(おおさか)へ行く町(まち)"
+
+
+GONE = '<w:rPr><w:del w:id="1" w:author="a"/></w:rPr>'
+TEXT = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>".format
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (paragraph("The mill ", GONE) + paragraph("is sold."), "The mill is sold."),
+        (paragraph("a", GONE) + paragraph("b", GONE) + paragraph("c") + paragraph("d"), "abc\n\nd"),
+        (f"<w:p><w:pPr>{GONE}</w:pPr><w:del>{TEXT('x')}</w:del></w:p>" + paragraph("y"), "y"),
+        (table(row(f"<w:tc>{paragraph('last', GONE)}</w:tc>", "b")) + paragraph("c"), "last | b\n\nc"),
+        (table(row("a", "b"), row("c", "d", properties="<w:del/>"), row("e", "f")), "a | b\ne | f"),
+        (paragraph("now", "<w:pPrChange><w:pPr><w:pStyle w:val='H1'/></w:pPr></w:pPrChange>"), "now"),
+        (paragraph("moved", "<w:rPr><w:moveFrom/></w:rPr>") + paragraph(" on"), "moved on"),
+        (paragraph("end", GONE), "end"),
+    ],
+)  # fmt: skip
+def test_deleted_ends_and_rows(docx_of: DocxOf, body: str, expected: str) -> None:
+    found = read(docx_of, body, styles='<w:style w:styleId="H1"><w:name w:val="heading 1"/></w:style>')
+    assert found.text == expected
+    assert not [block for block in found.blocks if block.kind == "heading"]
+
+
+def test_text_of_a_hidden_style_is_hidden(docx_of: DocxOf) -> None:
+    styles = '<w:style w:styleId="Secret"><w:rPr><w:vanish/></w:rPr></w:style>'
+    hidden = '<w:rPr><w:rStyle w:val="Secret"/></w:rPr>'
+    assert read(docx_of, paragraph("no", run=hidden) + paragraph("yes"), styles=styles).text == "yes"
