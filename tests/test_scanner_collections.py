@@ -107,13 +107,14 @@ def test_ranking_follows_the_documents(tiny_scanner: Scanner, order: list[int], 
         document.number: document.score for document in tiny_scanner.rank("What do snakes eat?", texts)
     }
     assert scores == pytest.approx(as_given, abs=1e-3)
-    assert (scores[3] == -np.inf) == (not other.strip())
+    assert (scores[3] == 0) == (not other.strip())
 
 
 def test_ranked_documents_have_their_passages(bundled: Scanner) -> None:
     (best,) = bundled.rank("What do grass snakes eat?", DOCUMENTS, top_k=1)
     assert (best.number, best.text) == (1, SNAKES)
-    assert best.score == best.result.document_score() == best.result.logits.max()
+    assert best.logit == best.result.document_score() == best.result.logits.max()
+    assert best.score == best.result.scores.max()
     passages = best.passages(2)
     assert any("frogs" in passage.text for passage in passages)
     assert [SNAKES[p.start : p.end] for p in passages] == [p.text for p in passages]
@@ -122,7 +123,7 @@ def test_ranked_documents_have_their_passages(bundled: Scanner) -> None:
 def test_nothing_to_rank(bundled: Scanner) -> None:
     assert bundled.rank("Who?", []) == []
     (empty,) = bundled.rank("Who signed?", [""])
-    assert (empty.score, empty.passages()) == (-np.inf, ())
+    assert (empty.logit, empty.score, empty.passages()) == (-np.inf, 0.0, ())
     (one,) = bundled.rank("Who signed?", ["Anna."])
     assert np.isfinite(one.score)
 

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from spscanner_rag.results.document_score import Aggregation, best_first
 from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.results.sentences import Passage
 
 
@@ -16,15 +19,22 @@ class RankedDocument:
     ----------
     number : int
         Its index among the documents that were given.
-    score : float
+    logit : float
         As `ScanResult.document_score` gives it; higher is better.
+    score : float
+        Its sigmoid, from 0 to 1.
     result : ScanResult
         All its sentences, scored.
     """
 
     number: int
-    score: float
+    logit: float
     result: ScanResult
+
+    @property
+    def score(self) -> float:
+        """The sigmoid of the logit."""
+        return float(sigmoid(np.array(self.logit)))
 
     @property
     def text(self) -> str:
@@ -37,6 +47,6 @@ class RankedDocument:
 
 
 def rank_results(results: Sequence[ScanResult], aggregation: Aggregation = "max") -> list[RankedDocument]:
-    """Rank the results of one question, the best first; among equal scores the earlier first."""
-    scores = [result.document_score(aggregation) for result in results]
-    return [RankedDocument(number, score, results[number]) for number, score in best_first(scores)]
+    """Rank the results of one question, the best first; among equal ones the earlier first."""
+    logits = [result.document_score(aggregation) for result in results]
+    return [RankedDocument(number, logit, results[number]) for number, logit in best_first(logits)]

@@ -34,7 +34,7 @@ def rerank_routes(service: Service) -> APIRouter:
         texts = [_text(document, body.rank_fields, number) for number, document in enumerate(body.documents)]
         results = []
         for one in (await ranked(request, body.query, texts))[: body.top_n]:
-            result: dict[str, Any] = {"index": one.number, "relevance_score": relevance(one.score)}
+            result: dict[str, Any] = {"index": one.number, "relevance_score": one.score}
             if body.return_documents:
                 document = body.documents[one.number]
                 result["document"] = {"text": document} if isinstance(document, str) else document
@@ -50,7 +50,7 @@ def rerank_routes(service: Service) -> APIRouter:
     async def tei(body: TeiRerank, request: Request) -> list[dict[str, Any]]:
         answers = []
         for one in await ranked(request, body.query, body.texts):
-            score = max(one.score, _LOWEST) if body.raw_scores else relevance(one.score)
+            score = max(one.logit, _LOWEST) if body.raw_scores else one.score
             answer: dict[str, Any] = {"index": one.number, "score": score}
             if body.return_text:
                 answer["text"] = one.text

@@ -11,7 +11,6 @@ from typing import Any
 
 import cohere
 import httpx
-import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
@@ -19,7 +18,6 @@ from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.checkpoint.digests import fingerprint
-from spscanner_rag.results.selection import sigmoid
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -38,10 +36,6 @@ def ranked(tiny_scanner: Scanner) -> list[tuple[int, float]]:
     return [(one.number, one.score) for one in tiny_scanner.rank(QUERY, TEXTS)]
 
 
-def probability(score: float) -> float:
-    return float(sigmoid(np.array([score]))[0])
-
-
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_cohere_s_client_gets_the_scanner_s_ranking(
     address: str, ranked: list[tuple[int, float]], version: str
@@ -53,7 +47,7 @@ def test_cohere_s_client_gets_the_scanner_s_ranking(
         )
     got = [(result.index, result.relevance_score) for result in answer.results]
     assert [index for index, _ in got] == [number for number, _ in ranked]
-    assert [score for _, score in got] == pytest.approx([probability(score) for _, score in ranked], abs=1e-4)
+    assert [score for _, score in got] == pytest.approx([score for _, score in ranked], abs=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -84,9 +78,8 @@ def test_tei_s_form_with_raw_scores_and_pruned_text(
     options = {"raw_scores": True, "return_text": True, "return_pruned_text": True, "pruned_sentences": 1}
     answers = client.post("/rerank", json={"query": QUERY, "texts": TEXTS, **options}).json()
     assert [answer["index"] for answer in answers] == [number for number, _ in ranked]
-    assert [answer["score"] for answer in answers[:-1]] == pytest.approx(
-        [score for _, score in ranked[:-1]], abs=1e-4
-    )
+    logits = [one.logit for one in tiny_scanner.rank(QUERY, TEXTS)[:-1]]
+    assert [answer["score"] for answer in answers[:-1]] == pytest.approx(logits, abs=1e-4)
     assert answers[-1]["text"] == answers[-1]["pruned_text"] == ""  # the empty text is last
     for answer in answers:
         assert answer["text"] == TEXTS[answer["index"]]
@@ -107,7 +100,7 @@ def test_a_scan_selects_as_the_scanner_does(client: httpx.Client, tiny_scanner: 
     assert document["sentences"] == 2
     both = client.post("/v1/scan", json={"query": QUERY, "documents": TEXTS, "top_k": None}).json()
     results = tiny_scanner.scan_many([(QUERY, text) for text in TEXTS], together=True)
-    scores = [probability(result.document_score()) for result in results]
+    scores = [float(result.scores.max(initial=0)) for result in results]
     assert [document["score"] for document in both["documents"]] == pytest.approx(scores, abs=1e-4)
 
 
