@@ -283,30 +283,32 @@ class Wholes:
         return self._squeezed[number]
 
 
-class ScoredDocument(Document):
-    """A document with the scores that it got for one question in its metadata; it is serialized as a `Document`.
+class ScoredMetadata(dict[str, Any]):
+    """The metadata of a result, with the scores that it got for one question.
 
-    Scores do not count for equality, so that ``MultiQueryRetriever`` finds a sentence for two questions once.
+    Scores do not count between two results: ``MultiQueryRetriever`` keeps a sentence of two questions once.
+    A class of documents would do the same, but a checkpoint of LangGraph restores only LangChain's own.
     """
 
     @override
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Document):
-            return NotImplemented
-        return (
-            self.id == other.id
-            and self.page_content == other.page_content
-            and without_scores(self.metadata) == without_scores(other.metadata)
-        )
+        if isinstance(other, ScoredMetadata):
+            return _without_scores(self) == _without_scores(other)
+        return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, like Document
-
-    @classmethod
     @override
-    def lc_id(cls) -> list[str]:
-        return Document.lc_id()
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, like dict
 
 
-def without_scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the metadata does not depend on the question."""
+def scored_document(text: str, metadata: Mapping[str, Any], name: str | None) -> Document:
+    """A document with `ScoredMetadata`."""
+    document = Document(page_content=text, id=name)
+    document.metadata = ScoredMetadata(metadata)  # not in the call: pydantic would make a plain dict of it
+    return document
+
+
+def _without_scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in ALL_SCORE_KEYS}

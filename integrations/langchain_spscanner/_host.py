@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from langchain_spscanner._documents import (
     SCORE_KEY,
-    ScoredDocument,
     Wholes,
     digest,
     own_copies,
@@ -18,6 +17,7 @@ from langchain_spscanner._documents import (
     read,
     require_document,
     score_of,
+    scored_document,
     stable_name,
     start_of,
 )
@@ -115,7 +115,7 @@ class DocumentAnswer(Answer[Document, Document]):
         metadata = self._metadata(hit, text, place.piece)
         metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}
         metadata |= continued_metadata(hit, text.joined, lambda piece: page_of(text.items[piece]), UNKNOWN)
-        self.found.append(ScoredDocument(page_content=hit.text, metadata=metadata, id=identity))
+        self.found.append(scored_document(hit.text, metadata, identity))
 
     @override
     def add_piece(
@@ -124,7 +124,7 @@ class DocumentAnswer(Answer[Document, Document]):
         document = text.items[piece]
         content, saved = (document.page_content, {}) if pruned is None else pruned
         metadata = self._metadata(best, text, piece) | saved
-        self.found.append(ScoredDocument(page_content=content, metadata=metadata, id=document.id))
+        self.found.append(scored_document(content, metadata, document.id))
 
     @override
     def content(self, of: Document) -> str:

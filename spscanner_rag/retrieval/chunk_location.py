@@ -1,6 +1,6 @@
 """Find a chunk in the text it was cut from, and order chunks without a place by the text that they share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +17,9 @@ only if it is not found there."""
 
 GRAM = 16
 """Characters of the substrings that tell whether a chunk may be in the source at all."""
+
+SHORT_GRAM = 8
+"""The same where many texts are searched for in one another; a text below 15 characters is looked for in each."""
 
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
@@ -106,6 +109,38 @@ class ChunkLocator:
         """The source without white space, and the position of each remaining character in it: (characters,)."""
         codes = np.frombuffer(self.source.encode("utf-32-le", "surrogatepass"), np.uint32)
         return "".join(self.source.split()), np.flatnonzero(~_IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)])
+
+
+class TextIndex:
+    """Finds which of many texts contain a text, whatever the white space of both."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = ["".join(text.split()) for text in texts]  # without white space
+        self._grams: dict[str, list[tuple[int, int]]] = {}
+        self._short_texts_left = LARGEST_OVERLAPS_TRIED  # each costs a look at all texts
+        for number, text in enumerate(self.texts):
+            for at in range(0, len(text) - SHORT_GRAM + 1, SHORT_GRAM):
+                self._grams.setdefault(text[at : at + SHORT_GRAM], []).append((number, at))
+
+    def holders(self, text: str) -> Iterator[int]:
+        """Indices of texts that contain a text; some may be missing after ``LARGEST_OVERLAPS_TRIED`` tries."""
+        wanted = "".join(text.split())
+        if len(wanted) < 2 * SHORT_GRAM - 1:
+            self._short_texts_left -= 1
+            if wanted and self._short_texts_left >= 0:
+                yield from (number for number, own in enumerate(self.texts) if wanted in own)
+            return
+        tried = 0
+        for first in range(SHORT_GRAM):
+            shifts = range(first, len(wanted) - SHORT_GRAM + 1, SHORT_GRAM)
+            found = [(self._grams.get(wanted[shift : shift + SHORT_GRAM], []), shift) for shift in shifts]
+            rarest, shift = min(found, key=lambda pair: len(pair[0]))
+            for number, at in rarest:
+                if at >= shift and self.texts[number].startswith(wanted, at - shift):
+                    yield number
+                tried += 1
+                if tried > LARGEST_OVERLAPS_TRIED:
+                    return
 
 
 def overlap(before: str, after: str) -> int:

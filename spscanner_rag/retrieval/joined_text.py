@@ -198,6 +198,10 @@ class JoinedTextBuilder:
             self._slice(start, min(start + len(text), self.length))
         )
 
+    def reads(self, start: int, text: str) -> bool:
+        """Whether the text that was added has this one at a position."""
+        return self._slice(start, start + len(text)) == text
+
     def joined(self) -> JoinedText:
         """The joined text."""
         self._close()

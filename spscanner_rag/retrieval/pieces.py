@@ -9,10 +9,12 @@ they are pages that follow each other (`pages.join_pages`).
 import math
 import operator
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from spscanner_rag.retrieval.chunk_location import ChunkLocator, order_by_overlap, overlap
+from spscanner_rag.retrieval.chunk_location import ChunkLocator, TextIndex, order_by_overlap, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 from spscanner_rag.retrieval.pages import Page, join_pages
 
@@ -49,6 +51,10 @@ class Piece:
             object.__setattr__(self, "start", start if start >= 0 else None)
 
 
+Pieces = Sequence[Piece] | Mapping[int, Piece]
+"""Pieces by their indices."""
+
+
 def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
     """Join pieces, group by group, in the order in which the groups first appear.
 
@@ -56,7 +62,8 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
     ----------
     pieces
         In any order. Pieces of one source are ordered by ``start`` where it is known, else by ``previous`` and
-        ``next``, else so that a piece follows the one whose end it begins with, else as given.
+        ``next``, else so that a piece follows the one whose end it begins with, else as given. One without a
+        place whose text is in others is read there.
     sources
         Whole texts of sources, if available. Such a source is read whole, and every span in it is exact.
     """
@@ -102,14 +109,10 @@ def _add(
     text: str | None,
 ) -> None:
     """Add one source: its whole text if it is known, else its pieces."""
-    numbers = in_reading_order(own, pieces)
-    numbers = [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
     if text is None:
-        if len(numbers) > 1 and all(_unplaced(pieces[number]) for number in numbers):
-            numbers = [numbers[n] for n in order_by_overlap([pieces[number].text for number in numbers])]
-        alone = _contradicting(numbers, pieces)
-        _add_pieces(builder, source, [number for number in numbers if number not in alone], pieces)
+        numbers, alone = _add_chunks(builder, source, own, pieces)
     else:
+        numbers = _filled(in_reading_order(own, pieces), pieces)
         alone = _add_source(builder, source, text, numbers, pieces)
     for number in numbers:
         if number in alone:
@@ -117,9 +120,138 @@ def _add(
             builder.append(pieces[number].text, number)
 
 
-def _unplaced(piece: Piece) -> bool:
-    """Whether nothing but its text shows where a piece belongs."""
-    return piece.start is None and piece.previous is None and piece.next is None
+def _filled(numbers: Sequence[int], pieces: Pieces) -> list[int]:
+    """Those with text, or white space at a known place."""
+    return [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
+
+
+class _Block(NamedTuple):
+    """Pieces whose places follow from their offsets, or one without a place."""
+
+    numbers: list[int]
+    text: str
+    placed: bool
+
+
+def _add_chunks(
+    builder: JoinedTextBuilder, source: Hashable, own: Sequence[int], given: Sequence[Piece]
+) -> tuple[list[int], set[int]]:
+    """Add pieces by their offsets, and those without one by their text, against these and against one another.
+
+    Returns the indices of those with text, in reading order, and of those among them that could not be added.
+    """
+    doubtful = _doubtful(_filled(in_reading_order(own, given), given), given)
+    pieces = {n: replace(given[n], start=None) if n in doubtful else given[n] for n in own}
+    guessed = _starts_by_parts(own, pieces)
+    pieces |= {number: replace(pieces[number], start=start) for number, start in guessed.items()}
+    ordered = _filled(in_reading_order(own, pieces), pieces)
+    if len(ordered) < 2 or all(pieces[number].start is not None for number in ordered):
+        _add_pieces(builder, source, ordered, pieces, guessed)
+        return ordered, set()
+    blocks = _blocks(source, ordered, pieces)
+    holders = _holders(blocks, own, pieces)
+    kept = [number for number in range(len(blocks)) if number not in holders]
+    flat = [
+        number for n in _in_order([blocks[n] for n in kept], pieces) for number in blocks[kept[n]].numbers
+    ]
+    starts = _add_pieces(builder, source, flat, pieces, guessed)
+    locators = {host: ChunkLocator(blocks[host].text) for host in holders.values()}
+    not_found = set()
+    for inner, host in holders.items():
+        number, begin = blocks[inner].numbers[0], starts[blocks[host].numbers[0]]
+        found = locators[host].locate(blocks[inner].text)
+        if found is None or not builder.reads(
+            begin + found.start, blocks[host].text[found.start : found.end]
+        ):
+            not_found.add(number)
+            continue
+        span = begin + found.start, begin + found.end
+        builder.place(Placed(*span, number, found.exact, anchored=blocks[host].placed))
+    return ordered, not_found
+
+
+def _starts_by_parts(numbers: Sequence[int], pieces: Mapping[int, Piece]) -> dict[int, int]:
+    """Where pieces without a place begin that contain one with a place, unless two of these disagree."""
+    loose = [number for number in numbers if pieces[number].start is None and pieces[number].text.strip()]
+    placed = [
+        number for number in numbers if pieces[number].start is not None and pieces[number].text.strip()
+    ]
+    if not loose or not placed:
+        return {}
+    chain_of = _chain_of(numbers, pieces)
+    index = TextIndex([pieces[number].text for number in loose])
+    starts: dict[int, int] = {}
+    for part in placed:
+        for whole in (loose[holder] for holder in index.holders(pieces[part].text)):
+            at = pieces[whole].text.find(pieces[part].text)
+            start = (pieces[part].start or 0) - at
+            if at >= 0 and start >= 0 and chain_of[part] != chain_of[whole]:
+                starts.setdefault(whole, start)
+    moved = {**pieces, **{number: replace(pieces[number], start=start) for number, start in starts.items()}}
+    wrong = _contradicting(_filled(in_reading_order([*placed, *starts], moved), moved), moved)
+    return {number: start for number, start in starts.items() if number not in wrong}
+
+
+def _chain_of(numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
+    """The chain of links that each piece belongs to."""
+    return {n: chain for chain, members in enumerate(_chains(numbers, pieces)) for n in members}
+
+
+def _blocks(source: Hashable, numbers: Sequence[int], pieces: Pieces) -> list[_Block]:
+    """The runs of the pieces with an offset, and the others, in reading order."""
+    builder = JoinedTextBuilder()
+    starts = _add_pieces(builder, source, [n for n in numbers if pieces[n].start is not None], pieces)
+    joined = builder.joined()
+    runs = {run.start: _Block([], joined.text[run.start : run.end], True) for run in joined.runs}
+    own: list[_Block] = []
+    begins = sorted(runs)
+    for number in numbers:
+        if number not in starts:
+            own.append(_Block([number], pieces[number].text, False))
+            continue
+        run = runs.get(begins[bisect_right(begins, starts[number]) - 1]) if begins else None
+        if run is None or not pieces[number].text:
+            continue
+        if not run.numbers:
+            own.append(run)
+        run.numbers.append(number)
+    return own
+
+
+def _holders(blocks: Sequence[_Block], numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
+    """For each block without a place whose text another one contains, the largest of these, by their indices.
+
+    Pieces that are linked come one behind the other, so that none is a part of another one.
+    """
+    chain_of = _chain_of(numbers, pieces)
+    chains = [{chain_of[number] for number in block.numbers} for block in blocks]
+    index = TextIndex([block.text for block in blocks])
+
+    def size(number: int) -> tuple[int, bool, int]:
+        return len(index.texts[number]), blocks[number].placed, -number
+
+    holders: dict[int, int] = {}
+    for number, block in enumerate(blocks):
+        if not block.placed and block.text.strip():
+            others = (h for h in index.holders(block.text) if size(h) > size(number))
+            found = max((h for h in others if not chains[h] & chains[number]), key=size, default=None)
+            if found is not None:
+                holders[number] = found
+    for number in sorted(holders, key=size, reverse=True):  # what contains it may itself be in another
+        holders[number] = holders.get(holders[number], holders[number])
+    return holders
+
+
+def _in_order(blocks: Sequence[_Block], pieces: Pieces) -> list[int]:
+    """Indices of blocks: each that has no place and no links follows the one whose end it begins with."""
+
+    def shown(block: _Block) -> str:
+        first = pieces[block.numbers[0]]
+        return block.text if block.placed or first.previous is None is first.next else ""
+
+    order = order_by_overlap([shown(block) for block in blocks])
+    placed = [number for number in order if blocks[number].placed]
+    return order if placed == sorted(placed) else list(range(len(blocks)))
 
 
 def _add_source(
@@ -141,10 +273,15 @@ def _add_source(
 
 
 def _add_pieces(
-    builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Sequence[Piece]
-) -> None:
-    """Add pieces whose offsets are consistent; the position of those without an offset is guessed."""
+    builder: JoinedTextBuilder,
+    source: Hashable,
+    numbers: Sequence[int],
+    pieces: Pieces,
+    guessed: Container[int] = (),
+) -> dict[int, int]:
+    """Add pieces whose offsets are consistent, and return where each begins; others follow the one before."""
     before: Piece | None = None
+    starts = {}
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
         gap = None if start is None else builder.gap(source, start)
@@ -161,8 +298,11 @@ def _add_pieces(
             elif gap > 0:
                 # On a page, the white space may be that before a footer, which has to be a line of its own.
                 builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
-        builder.append(text, number, shared=shared, source_start=start)
+        starts[number] = builder.length - shared
+        known = None if number in guessed else start
+        builder.append(text, number, shared=shared, source_start=known)
         before = pieces[number]
+    return starts
 
 
 def _another_between(before: Piece | None, piece: Piece) -> bool:
@@ -172,7 +312,25 @@ def _another_between(before: Piece | None, piece: Piece) -> bool:
     )
 
 
-def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
+def _doubtful(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
+    """Indices of the pieces whose offsets contradict one another, or are those in a larger piece.
+
+    Who cuts chunks into smaller ones may leave offsets in the chunk; these do not make the chunk's own doubtful.
+    """
+    doubtful = sorted(_contradicting(numbers, pieces))
+    if not doubtful:
+        return set()
+    index = TextIndex([pieces[number].text for number in doubtful])
+    inner = set()
+    for number in doubtful:
+        text, start = pieces[number].text, pieces[number].start
+        holders = (pieces[doubtful[holder]].text for holder in index.holders(text))
+        if any(len(whole) > len(text) and whole.startswith(text, start) for whole in holders):
+            inner.add(number)
+    return inner | _contradicting([number for number in numbers if number not in inner], pieces)
+
+
+def _contradicting(numbers: Sequence[int], pieces: Pieces) -> set[int]:
     """Indices of the pieces whose offsets contradict one another; any of these may be wrong."""
     if len(numbers) < 2:
         return set()
@@ -196,7 +354,7 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
     return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
 
 
-def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[int]:
+def in_reading_order(numbers: Sequence[int], pieces: Pieces) -> list[int]:
     """Sort the indices of the pieces of one source into reading order, by ``start``.
 
     A piece without ``start`` goes after the nearest earlier piece in its chain of links that has one, else before
@@ -216,7 +374,7 @@ def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[in
     return sorted(numbers, key=order.__getitem__)
 
 
-def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
+def _chains(numbers: Sequence[int], pieces: Pieces) -> list[list[int]]:
     by_key = {pieces[number].key: number for number in numbers}
     following: dict[int, int] = {}
     for number in numbers:

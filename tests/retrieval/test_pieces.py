@@ -1,7 +1,7 @@
 """Pieces joined and mapped back: whole documents, chunks, overlaps, gaps, wrong offsets, sources at hand."""
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval import joined_text
+from spscanner_rag.retrieval import chunk_location, joined_text
 from spscanner_rag.retrieval.chunk_location import SHORTEST_OVERLAP
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
 from spscanner_rag.retrieval.pieces import (
@@ -402,6 +402,98 @@ def test_groups_and_positions() -> None:
     assert file.place(at, at + 3) == Place(0, 5, 8, "p10", 5, 8)
     unnumbered = [replace(one, position=None) if one.position == 2.0 else one for one in pieces]
     assert texts_of(join_pieces(unnumbered)[0]) == ["Page ten.", "Page two."]
+
+
+FACTS = [
+    f"Barge number {n} carried {7 * n + 30} casks of {w} oil."
+    for n, w in enumerate(["lamp", "fish", "nut"] * 6)
+]
+LEDGER = " ".join(FACTS)
+
+
+def stretch(first: int, last: int) -> str:
+    """Some sentences of the ledger."""
+    return " ".join(FACTS[first:last])
+
+
+def at(first: int, last: int, **options: Any) -> Piece:
+    """The same as a piece that knows its place."""
+    return piece(stretch(first, last), LEDGER.index(FACTS[first]), **options)
+
+
+def loose(first: int, last: int, **options: Any) -> Piece:
+    """The same without a place."""
+    return piece(stretch(first, last), key=f"{first}-{last}", **options)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([at(0, 4), loose(3, 7), at(6, 10), loose(9, 13), at(12, 16)], id="overlapping"),
+        pytest.param([loose(0, 4), at(3, 7), loose(6, 10)], id="before and after"),
+        pytest.param([at(0, 6), at(6, 12), *(loose(n, n + 1) for n in range(12))], id="parts of known ones"),
+        pytest.param([loose(0, 6), loose(6, 12), *(loose(n, n + 1) for n in range(12))], id="parts of parts"),
+        pytest.param(
+            [loose(0, 12), loose(2, 8), loose(4, 6), loose(4, 6, position=1)], id="within each other"
+        ),
+        pytest.param([loose(0, 12), at(4, 6), at(9, 10)], id="around known ones"),
+        pytest.param([at(0, 5), piece("\n".join(FACTS[1:3])), loose(3, 6)], id="other white space"),
+        pytest.param(
+            [
+                at(0, 6),
+                at(6, 12),
+                *(piece(FACTS[n], stretch(n - n % 6, n + 1).index(FACTS[n])) for n in range(12)),
+            ],
+            id="offsets in the larger chunk",
+        ),
+    ],
+)
+def test_what_pieces_without_a_place_share_with_others_is_read_once(
+    pieces: list[Piece], seed: int | None
+) -> None:
+    pieces = list(pieces)
+    if seed is not None:
+        random.Random(seed).shuffle(pieces)
+    text = joined(pieces)
+    check_shape(text, pieces)
+    check_places(text, pieces, {SOURCE: LEDGER}, 0)
+    covered = [fact for fact in FACTS if any(fact in one.text for one in pieces)]
+    assert sorted(text.text.count(fact) for fact in covered) == [1] * len(covered)
+    assert {placed.number for placed in text.placed} == set(range(len(pieces)))
+    for one in pieces:  # what knows its place still does, unless that was one in a larger piece
+        if one.start is not None and LEDGER.startswith(one.text, one.start):
+            begin = text.text.index(one.text)
+            assert text.place(begin, begin + len(one.text)).source_start == one.start
+
+
+def test_equal_pieces_that_are_linked_are_two() -> None:
+    row = "Nothing was carried on this day."
+    pieces = [
+        piece(text, key=str(n), previous=str(n - 1), next=str(n + 1))
+        for n, text in enumerate([FACTS[0], row, FACTS[1], row])
+    ]
+    text = joined(pieces)
+    check_shape(text, pieces)
+    assert text.text.count(row) == 2
+
+
+def test_pieces_within_each_other_cost_about_as_much_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+    holders = chunk_location.TextIndex.holders
+
+    def counted(self: chunk_location.TextIndex, text: str) -> Iterator[int]:
+        nonlocal looked_at
+        for number in holders(self, text):
+            looked_at += 1
+            yield number
+
+    monkeypatch.setattr(chunk_location.TextIndex, "holders", counted)
+    lines = [f"Sentence {number} of the long ledger." for number in range(4_000)]
+    big = [" ".join(lines[n : n + 20]) for n in range(0, 4_000, 20)]
+    text = joined([piece(one, key=str(n)) for n, one in enumerate([*big, *lines])])
+    assert text.text.count("of the long ledger") == 4_000
+    assert looked_at < 4 * 4_200
 
 
 def test_a_source_at_hand_and_what_does_not_stand_in_it() -> None:

@@ -1,6 +1,8 @@
 """LangChain's retrievers that merge several results recognize what is in two of them."""
 
 import asyncio
+import copy
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +10,11 @@ import pytest
 from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever, MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from langchain_spscanner import SPScannerRetriever
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from tests.integrations.langchain.conftest import WordScorer
 
 QUERY = "Who signed the treaty?"
@@ -46,6 +51,40 @@ def test_an_ensemble_adds_the_ranks_of_a_sentence_that_two_retrievers_find(docum
     assert len({d.id for d in fused}) == len(fused) <= 5
 
 
+@pytest.mark.parametrize("allowed", [True, None], ids=["default", "strict"])
+@pytest.mark.parametrize("return_nodes", ["sentence", "node", "pruned"])
+def test_a_checkpoint_gives_documents_back(
+    documents: list[Document], return_nodes: Any, allowed: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = retriever(documents, return_nodes=return_nodes, keep_compression=True, count_tokens=len)
+    found = ours.invoke(QUERY)
+    compressor = SPScannerCompressor(scorer=WordScorer(), k=3, return_nodes=return_nodes)
+    found += compressor.compress_documents(documents, QUERY)
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=allowed))
+    thread: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    state = empty_checkpoint() | {"channel_values": {"context": found}, "channel_versions": {"context": 1}}
+    saver.put(thread, state, {}, {"context": 1})
+    (stored,) = saver.list(thread)
+    kept = stored.checkpoint["channel_values"]["context"]
+    assert [type(document) for document in found + kept] == [Document] * (2 * len(found))
+    assert [(d.page_content, d.id, dict(d.metadata)) for d in kept] == [
+        (d.page_content, d.id, dict(d.metadata)) for d in found
+    ]
+    assert caplog.messages == []
+
+
+def test_scores_count_beside_other_metadata(documents: list[Document]) -> None:
+    found = retriever(documents).invoke(QUERY)[0]
+    same = copy.deepcopy(found)
+    same.metadata["relevance_score"] = -1.0
+    assert same == found
+    assert same.metadata == found.metadata
+    assert same.metadata != dict(found.metadata)
+    assert pickle.loads(pickle.dumps(same)).metadata["relevance_score"] == -1.0
+    same.metadata["source"] = "another"
+    assert same != found
+
+
 def test_merged_results_are_equal_where_only_scores_differ(documents: list[Document]) -> None:
     ours = retriever(documents)
     merged = MergerRetriever(retrievers=[ours, ours]).invoke(QUERY)
@@ -53,4 +92,4 @@ def test_merged_results_are_equal_where_only_scores_differ(documents: list[Docum
     assert all(found == other for found, other in zip(merged[::2], merged[1::2], strict=True))
     one, two = ({d.id: d for d in ours.invoke(query)} for query in (QUERY, VARIANTS[0]))
     assert one == two
-    assert any(one[name].metadata != two[name].metadata for name in one)
+    assert any(dict(one[name].metadata) != dict(two[name].metadata) for name in one)
