@@ -143,6 +143,8 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
         query=query,
         model="the bundled one" if model == "default" else model,
         documents=documents,
+        without=[document for document in documents if not document.picks],
+        best=_best_of_all(documents),
         page=page,
         characters=sum(len(each.result.text) for each in scanned),
         sentences=sum(len(each.result.logits) for each in scanned),
@@ -154,6 +156,13 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
         thinnest=THINNEST,
         reach=REACH,
     )
+
+
+def _best_of_all(documents: Sequence[_Shown], most: int = 3) -> list[tuple[_Pick, _Shown]]:
+    """The best picks, if they are spread over several documents: else the list of the one begins with them."""
+    picks = [(pick, document) for document in documents for pick in document.picks.values()]
+    spread = len({document.number for _, document in picks}) > 1
+    return sorted(picks, key=lambda one: one[0].rank)[:most] if spread else []
 
 
 def report_style() -> str:

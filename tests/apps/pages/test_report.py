@@ -148,10 +148,22 @@ def test_the_strip_shows_where_the_picks_stand() -> None:
     assert next(strip.iter("path")).attrib["d"].startswith("M")
 
 
+def test_the_best_of_several_documents_come_first() -> None:
+    one, other = scan("One. Two. Three.", path="one.txt"), scan("Four. Five. Six.", path="two.txt")
+    selected = select_together([one.result, other.result], Selection(top_k=5, order="score"))
+    scanned = [
+        replace(a, passages=b[0], picks=b[1], ranks_of_all=b[2]) for a, b in zip((one, other), selected)
+    ]
+    (first,) = [each for each in checked(*scanned).all("ol") if each.get("class") == "first"]
+    assert [text_of(each) for each in first.iter("span") if each.get("class") == "rank"] == ["1", "2", "3"]
+    alone = ScannedDocument(other.document, other.result, (), ())
+    assert not [each for each in checked(one, alone).all("ol") if each.get("class") == "first"]
+
+
 def test_a_document_of_which_nothing_was_selected() -> None:
     nothing = scan("Nothing here. At all.")
     page = checked(scan("One. Two.", top_k=1), ScannedDocument(nothing.document, nothing.result, (), ()))
-    assert "No sentence was selected." in [text_of(each) for each in page.all("p")]
+    assert "No sentence was selected in 1" in [text_of(each) for each in page.all("summary")]
 
 
 @pytest.mark.slow
