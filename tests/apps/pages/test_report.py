@@ -151,9 +151,8 @@ def test_the_strip_shows_where_the_picks_stand() -> None:
 def test_the_best_of_several_documents_come_first() -> None:
     one, other = scan("One. Two. Three.", path="one.txt"), scan("Four. Five. Six.", path="two.txt")
     selected = select_together([one.result, other.result], Selection(top_k=5, order="score"))
-    scanned = [
-        replace(a, passages=b[0], picks=b[1], ranks_of_all=b[2]) for a, b in zip((one, other), selected)
-    ]
+    both = zip((one, other), selected, strict=True)
+    scanned = [ScannedDocument(document.document, document.result, *own) for document, own in both]
     (first,) = [each for each in checked(*scanned).all("ol") if each.get("class") == "first"]
     assert [text_of(each) for each in first.iter("span") if each.get("class") == "rank"] == ["1", "2", "3"]
     alone = ScannedDocument(other.document, other.result, (), ())
