@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 import numpy as np
 
@@ -17,10 +16,10 @@ from spscanner_rag.lab.answers.prompts import (
 )
 from spscanner_rag.lab.answers.scores import choice_in, exact_match, token_f1
 from spscanner_rag.lab.llm.asking import Asker, Reply
-from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
+from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.llm.prompts import without_thoughts
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.units import Unit
@@ -37,7 +36,7 @@ class AnswerTask:
     qid: str
     question: str
     contexts: tuple[str, ...]  # one text, or windows to combine the answers of
-    references: tuple[str, ...]  # one match is enough; a task without any is left out and counted
+    references: tuple[str, ...]  # one match is enough
     choices: tuple[str, ...] = ()  # options of a multiple-choice question, which include the references
 
 
@@ -72,87 +71,26 @@ class AnswerScore:
     verdict: Verdict | None  # None if the judge was not asked
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerQuality:
-    """The scores of many questions; failures are counted, and no mean includes them."""
-
-    scores: tuple[AnswerScore, ...]  # in the order of the tasks
-    without_reference: int = 0  # questions that were left out because they have no reference answer
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share of the judged answers that are correct, 0 to 1; None if none was judged."""
-        return _mean(score.correct for score in self.scores)
-
-    @property
-    def token_f1(self) -> float | None:
-        """Mean token F1 of the answers in words, 0 to 1; None if there are none."""
-        return _mean(score.token_f1 for score in self.scores)
-
-    @property
-    def exact_match(self) -> float | None:
-        """Share of the answers that match exactly or pick the right option, 0 to 1; None without answers."""
-        return _mean(score.exact_match for score in self.scores)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Numbers of the questions behind the means; an answer can count as unparsable and failed at once."""
-        undecided = [each.verdict for each in self.scores if each.verdict and each.correct is None]
-        return {
-            "questions": len(self.scores),
-            "failed": sum(score.answer is None for score in self.scores),
-            "unmarked": sum(not score.marked for score in self.scores),
-            "judged": sum(score.correct is not None for score in self.scores),
-            "unparsable": sum(verdict.unparsable > 0 for verdict in undecided),
-            "judge_failed": sum(bool(verdict.errors) for verdict in undecided),
-            "without_reference": self.without_reference,
-        }
-
-
-def answer_quality(
-    generator: object,
+def scored_answers(
+    model: LanguageModel,
     tasks: Iterable[AnswerTask],
-    *,
-    judge: object | None = None,
-    asker: Asker | None = None,
+    judge: LanguageModel | None,
+    asker: Asker,
     length: AnswerLength = "sentence",
-) -> AnswerQuality:
-    """Let a language model answer questions, and score the answers.
+) -> list[AnswerScore]:
+    """Let a language model answer questions, and score the answers; without a judge by their words alone.
 
-    Parameters
-    ----------
-    generator, judge
-        A LlamaIndex LLM, a LangChain chat model or a function; see `language_model_of`. Without a judge there are
-        only token F1 and exact match. The paper's script sets the judge's temperature to 0.
-    tasks : iterable of AnswerTask
-        Consumed as needed, so that a generator need not hold all documents in memory.
-    asker : Asker, optional
-        How the models are asked and where replies are kept. With the same file of replies, an interrupted run
-        resumes, and a finished one gives the same result without asking. Default: no reply is kept.
-    length : {"phrase", "sentence", "paragraph"}, default "sentence"
-        The form of the answer. The paper asks for a sentence or a paragraph, depending on the benchmark; "phrase"
-        suits token F1 and exact match against short answers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a model that cannot be asked or has no name, and for a task without a context, with more than 26
-        choices, or with a reference that is not among its choices.
+    Tasks are consumed as needed, so that a generator need not hold all documents in memory. The paper's script
+    sets the judge's temperature to 0 and asks for a sentence or a paragraph, depending on the benchmark; "phrase"
+    suits token F1 and exact match against short answers. ``ValueError`` for a task without a context or a
+    reference, with more than 26 choices, or with a reference that is not among its choices.
     """
-    model = language_model_of(generator)
-    judging_model = None if judge is None else language_model_of(judge)
-    asker = asker or Asker()
     kept: list[AnswerTask] = []  # in the order of the answers; without their contexts, which may be large
     windows: list[int] = []  # contexts of each
-    without_reference = 0
 
     def prompts() -> Iterator[str]:
-        nonlocal without_reference
         for task in tasks:
             references = references_of(task.references)
-            if not references:
-                without_reference += 1
-                continue
             _check(task, references)
             kept.append(replace(task, contexts=(), references=references))
             windows.append(len(task.contexts))
@@ -160,12 +98,11 @@ def answer_quality(
 
     answers = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker, length)
     verdicts: dict[int, Verdict] = {}
-    if judging_model is not None:
+    if judge is not None:
         answered = [(i, answer.text) for i, answer in enumerate(answers) if answer.text is not None]
-        found = _verdicts(judging_model, [(kept[i], text) for i, text in answered], asker)
+        found = _verdicts(judge, [(kept[i], text) for i, text in answered], asker)
         verdicts = {i: verdict for (i, _), verdict in zip(answered, found, strict=True)}
-    scores = (_score(kept[i], answer, verdicts.get(i)) for i, answer in enumerate(answers))
-    return AnswerQuality(tuple(scores), without_reference)
+    return [_score(kept[i], answer, verdicts.get(i)) for i, answer in enumerate(answers)]
 
 
 def references_of(answers: Iterable[str]) -> tuple[str, ...]:
@@ -174,32 +111,12 @@ def references_of(answers: Iterable[str]) -> tuple[str, ...]:
 
 
 def retrieved_context(
-    scorer: Scorer,
-    question: str,
-    text: str,
-    *,
-    units: Sequence[Unit] | None = None,
-    top_k: float | None = 50,
-    max_tokens: int | None = None,
-    count_tokens: CountTokens | str | None = None,
+    scorer: Scorer, question: str, text: str, units: Sequence[Unit], top_k: float | None
 ) -> str:
-    """The best units of a document as one string, as the paper gives them to the language model.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        The scanner or a baseline.
-    units : sequence of Unit, optional
-        Default: those that the scorer cuts the document into.
-    top_k, max_tokens, count_tokens
-        As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
-    """
-    units = segment(scorer, text) if units is None else units
+    """The best units of a document as one string, as the paper gives them to the language model."""
     (logits,) = score_batch(scorer, [(question, text, units)])
     starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
-    own = getattr(scorer, "count_tokens", None)
-    result = ScanResult(question, text, starts, ends, logits, count_tokens=own)
-    return result.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
+    return ScanResult(question, text, starts, ends, logits).context(top_k=top_k)
 
 
 def document_windows(
@@ -223,8 +140,9 @@ def document_windows(
 
 
 def _check(task: AnswerTask, references: Sequence[str]) -> None:
-    if not task.contexts:
-        raise ValueError(f"question {task.question!r:.80} has no context; expected at least one text")
+    if not (task.contexts and references):
+        lacks = "reference answer" if task.contexts else "context"
+        raise ValueError(f"question {task.question!r:.80} has no {lacks}; expected at least one")
     if task.choices and not set(references) <= {choice.strip() for choice in task.choices}:
         raise ValueError(
             f"question {task.qid!r}: got the references {references!r:.80}; expected each to be one of the "
@@ -316,8 +234,3 @@ def _score(task: AnswerTask, answer: Answer, verdict: Verdict | None) -> AnswerS
         f1, match = (score(answer.text, task.references) for score in (token_f1, exact_match))
     correct = None if verdict is None else verdict.correct
     return AnswerScore(task.qid, answer.text, answer.error, answer.marked, f1, match, correct, verdict)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [float(value) for value in values if value is not None]
-    return fmean(known) if known else None

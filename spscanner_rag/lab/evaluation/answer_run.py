@@ -8,10 +8,10 @@ from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
     AnswerTask,
-    answer_quality,
     document_windows,
     references_of,
     retrieved_context,
+    scored_answers,
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -107,8 +107,8 @@ def answer_from(
             contexts = source.contexts(document, question)
             yield AnswerTask(question.qid, question.text, contexts, question.answers, question.choices)
 
-    quality = answer_quality(model, tasks(), judge=judge, asker=asker, length=length)
-    answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, quality.scores, strict=True))
+    scores = scored_answers(model, tasks(), judge, asker, length)
+    answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, scores, strict=True))
     judging = Asked() if judge is None else asker.asked.get(judge, Asked())
     return AnswerSet(source.label, tuple(answers), asker.asked.get(model, Asked()), judging)
 
@@ -121,8 +121,7 @@ def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str]) -> Con
         titles.clear()
         titles[document.text] = document.title
         units = segmenter.segment(document.text)
-        found = retrieved_context(scorer, question.text, document.text, units=units, top_k=top_k)
-        return (found,)
+        return (retrieved_context(scorer, question.text, document.text, units, top_k),)
 
     return contexts
 

@@ -14,17 +14,16 @@ from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
-    AnswerQuality,
+    AnswerScore,
     AnswerTask,
     Verdict,
-    answer_quality,
     document_windows,
     references_of,
     retrieved_context,
+    scored_answers,
 )
 from spscanner_rag.lab.llm.asking import Asker
-from spscanner_rag.lab.llm.language_models import language_model_of
-from spscanner_rag.scanner import Scanner
+from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.lab.answers.conftest import sections_of
 
@@ -36,7 +35,6 @@ TASKS = (
     AnswerTask("failed", "Who signed?", ("FAIL",), ("keeper",)),
     AnswerTask("unread", "Who signed?", ("SAY: mumble",), ("keeper",)),
     AnswerTask("judge fails", "Who signed?", ("SAY: trouble",), ("keeper",)),
-    AnswerTask("no reference", "Who signed?", ("SAY: the cook",), (" ",)),
     AnswerTask("choice", "Which one?", ("SAY: B. a dog",), ("a dog",), CHOICES),
     AnswerTask("wrong choice", "Which one?", ("SAY: A. a cat",), ("a dog",), CHOICES),
     AnswerTask("windows", "Who signed?", ("SAY: nobody", "SAY: the keeper"), ("keeper",)),
@@ -60,17 +58,17 @@ def judge(prompt: str) -> str:
     return f"DECISION: {'YES' if reference.lower() in candidate.lower() else 'NO'}"
 
 
-def quality(asker: Asker | None = None, with_judge: bool = True) -> AnswerQuality:
-    asker = asker or Asker(pause=0, retries=0)
-    return answer_quality(
-        generator, iter(TASKS), judge=judge if with_judge else None, asker=asker, length="phrase"
-    )
+GENERATOR, JUDGE = (language_model_of(one) for one in (generator, judge))
+
+
+def scores(*tasks: AnswerTask, judge: LanguageModel | None = None) -> list[AnswerScore]:
+    return scored_answers(GENERATOR, iter(tasks), judge, Asker(pause=0, retries=0), "phrase")
 
 
 def test_scores_of_every_question() -> None:
     got = [
         (score.qid, score.answer, score.token_f1, score.exact_match, score.correct)
-        for score in quality().scores
+        for score in scores(*TASKS, judge=JUDGE)
     ]
     assert got == [
         ("right", "the keeper", 1, 1, True),
@@ -85,56 +83,31 @@ def test_scores_of_every_question() -> None:
     ]
 
 
-def test_means_leave_out_what_failed() -> None:
-    result = quality()
-    assert result.accuracy == pytest.approx(4 / 6)
-    assert result.token_f1 == pytest.approx((1 + 2 / 3 + 0 + 0 + 0 + 1) / 6)
-    assert result.exact_match == pytest.approx(3 / 8)
-    assert result.counts == {
-        "questions": 9,
-        "failed": 1,
-        "unmarked": 0,
-        "judged": 6,
-        "unparsable": 1,
-        "judge_failed": 1,
-        "without_reference": 1,
-    }
-    failed = result.scores[3]
-    assert failed.error == "TimeoutError: too slow"
-    assert failed.verdict is None
-    trouble = result.scores[5].verdict
-    assert trouble is not None
-    assert trouble.errors == ("ConnectionError: gone",)
-
-
-def test_without_a_judge() -> None:
-    result = quality(with_judge=False)
-    assert result.accuracy is None
-    assert result.token_f1 == quality().token_f1
-    assert (result.counts["judged"], result.counts["unparsable"], result.counts["judge_failed"]) == (0, 0, 0)
-
-
-def test_no_questions_and_unmarked_answers() -> None:
-    result = answer_quality(generator, [], judge=judge)
-    assert (result.scores, result.accuracy, result.token_f1, result.exact_match) == ((), None, None, None)
-    assert set(result.counts.values()) == {0}
+def test_failures_and_verdicts_are_told_apart() -> None:
+    found = scores(*TASKS, judge=JUDGE)
+    assert (found[3].error, found[3].verdict) == ("TimeoutError: too slow", None)
+    assert found[5].verdict is not None
+    assert found[5].verdict.errors == ("ConnectionError: gone",)
+    alone = scores(*TASKS)
+    assert [score.token_f1 for score in alone] == [score.token_f1 for score in found]
+    assert {score.verdict for score in alone} == {None}
+    assert scores() == []
     blunt = language_model_of(lambda prompt: "The keeper.", name="blunt")
-    result = answer_quality(blunt, TASKS[:1])
-    assert (result.counts["unmarked"], result.exact_match) == (1, 1)
+    (score,) = scored_answers(blunt, TASKS[:1], None, Asker())
+    assert (score.marked, score.exact_match) == (False, 1)
 
 
-def test_tasks_and_models_that_are_refused() -> None:
-    for task, message in (
-        (
-            AnswerTask("q7", "Which?", ("text",), ("B",), CHOICES),
-            r"'q7': got the references \('B',\); expected",
-        ),
-        (AnswerTask("q", "Who?", (), ("x",)), "question 'Who\\?' has no context"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            answer_quality(generator, [task])
-    with pytest.raises(TypeError, match="expected a LlamaIndex LLM"):
-        answer_quality(None, TASKS)
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (AnswerTask("q7", "?", ("t",), ("B",), CHOICES), r"'q7': got the references \('B',\); expected"),
+        (AnswerTask("q", "Who?", (), ("x",)), r"question 'Who\?' has no context"),
+        (AnswerTask("q", "Who?", ("t",), (" ",)), r"question 'Who\?' has no reference answer"),
+    ],
+)
+def test_tasks_that_are_refused(task: AnswerTask, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scores(task)
 
 
 # Context
@@ -156,31 +129,19 @@ def test_best_sentences_as_the_paper_joins_them() -> None:
         def score_units(self, query: str, text: str, units: object) -> NDArray[np.float32]:
             return np.array([3, 2, -1, 1], np.float32)
 
-    assert retrieved_context(Fixed(), "Which?", TEXT, top_k=3) == (
+    units = SentenceSegmenter().segment(TEXT)
+    assert retrieved_context(Fixed(), "Which?", TEXT, units, 3) == (
         "The otter swims.  A heron flies.\nOtters and herons rest."
     )
-    assert retrieved_context(Fixed(), "Which?", TEXT, top_k=1) == "The otter swims."
-    assert retrieved_context(Fixed(), "Which?", TEXT, max_tokens=6, count_tokens=words) == (
-        "The otter swims.  A heron flies."
-    )
+    assert retrieved_context(Fixed(), "Which?", TEXT, units, 1) == "The otter swims."
+    assert retrieved_context(BM25(), "Which?", " \n ", [], 50) == ""
 
 
 def test_chunks() -> None:
     text = numbered(100)
     units = ChunkSegmenter(words=40).segment(text)
-    context = retrieved_context(BM25(), "number 55", text, units=units, top_k=1)
+    context = retrieved_context(BM25(), "number 55", text, units, 1)
     assert context == text[units[5].start : units[5].end]
-
-
-@pytest.mark.slow
-def test_context_of_a_scanner(tiny_scanner: Scanner) -> None:
-    result = tiny_scanner.scan("Which?", TEXT)
-    assert retrieved_context(tiny_scanner, "Which?", TEXT, top_k=2) == result.context(top_k=2)
-    assert retrieved_context(tiny_scanner, "Which?", TEXT, max_tokens=20) == result.context(max_tokens=20)
-
-
-def test_context_of_an_empty_document() -> None:
-    assert retrieved_context(BM25(), "Which?", " \n ") == ""
 
 
 # Windows
@@ -251,7 +212,7 @@ def asked_of(*tasks: AnswerTask, reply: str = "ANSWER: fine") -> list[dict[str, 
         seen.append(sections_of(prompt))
         return reply
 
-    answer_quality(language_model_of(model), tasks, asker=Asker(workers=1))
+    scored_answers(language_model_of(model), tasks, None, Asker(workers=1))
     return seen
 
 
@@ -270,7 +231,7 @@ def test_windows_are_answered_and_joined() -> None:
 
 def test_a_window_that_fails_fails_the_answer() -> None:
     task = AnswerTask("q", "Who?", ("SAY: one", "FAIL"), ("x",))
-    (score,) = answer_quality(generator, [task], asker=Asker(retries=0)).scores
+    (score,) = scores(task)
     assert (score.answer, score.error) == (None, "window 2 of 2: TimeoutError: too slow")
 
 
@@ -284,9 +245,7 @@ def test_hostile_documents_end_up_as_material() -> None:
 def verdict_of(ask: Callable[[str], object], references: tuple[str, ...]) -> Verdict:
     """The judge's verdict on the answer "x"."""
     task = AnswerTask("q", "?", ("SAY: x",), references)
-    (score,) = answer_quality(
-        generator, [task], judge=language_model_of(ask, name="judge"), asker=Asker(pause=0, retries=0)
-    ).scores
+    (score,) = scores(task, judge=language_model_of(ask, name="judge"))
     assert score.verdict is not None
     return score.verdict
 

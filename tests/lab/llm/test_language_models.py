@@ -130,9 +130,10 @@ def test_a_reply_without_text(reply: object) -> None:
 
 def test_no_framework_is_imported() -> None:
     code = (
-        "import sys, spscanner_rag.lab.answers.answering as quality\n"
-        "task = quality.AnswerTask('q', 'Who?', ('text',), ('x',))\n"
-        "quality.answer_quality(str.upper, [task], judge=str.lower)\n"
+        "import sys, spscanner_rag.lab.answers.answering\n"
+        "from spscanner_rag.lab.llm.asking import Asker\n"
+        "from spscanner_rag.lab.llm.language_models import language_model_of\n"
+        "Asker().ask(language_model_of(str.upper), ['Who?'])\n"
         "print([name for name in sys.modules if name.startswith(('llama_index', 'langchain', 'openai'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
