@@ -331,17 +331,6 @@ def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
 # What identifies a run
 
 
-def test_questions_whose_ids_repeat_are_refused(evaluate: Run, tmp_path: Path, out: Path) -> None:
-    data = written(tmp_path / "same.jsonl", [line("d", "a", text=f"{TEXT} Page {n}.") for n in range(10)])
-    refused = evaluate(data)
-    assert refused.code == 2
-    assert f"{data}, line 2: got question 'd-q' of document 'd' of source 'a' again" in refused.err
-    assert f"first in {data}, line 1;" in refused.err
-    assert not out.exists()
-    assert evaluate(data, "--skip-bad").code == 0
-    assert "Lines left out: 9" in (out / "results.html").read_text(encoding="utf-8")
-
-
 KINDS_OF_RUN: dict[str, list[object]] = {
     "plain": [],
     "calibration": ["--calibration"],
@@ -390,20 +379,6 @@ def test_what_is_left_of_a_run_is_asked_and_another_kind_is_refused(
     refused = ask("corpus" if kind == "plain" else "plain", name)
     assert refused.code == 2
     assert "give the same again, or another --out" in refused.err
-
-
-@pytest.mark.parametrize(("kind", "key"), [("plain", "text"), ("plain", "title"), ("corpus", "text")])
-def test_changed_documents_are_refused(
-    kind: str, key: str, ask: Callable[..., Output], many: Path, out: Path
-) -> None:
-    assert ask(kind, "bm25").code == 0
-    before = interrupted(out)
-    written(many, [each | {key: each.get(key, "") + " Snow."} for each in lines_of(many)])
-    refused = ask(kind, "bm25")
-    assert refused.code == 2
-    assert "questions: " in refused.err
-    assert "give the same again, or another --out" in refused.err
-    assert (out / "records.jsonl").read_bytes() == before
 
 
 def test_a_checkpoint_replaced_in_place_is_refused(

@@ -1,7 +1,6 @@
 """Whole runs through the command, from files to a checkpoint that scans, and again after a kill."""
 
 import json
-import os
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoin
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.checkpoint.file_access import write_word_vectors
 from spscanner_rag.encoder.meaning import MeaningWeights
-from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training.data.stretches import Example
@@ -396,19 +394,6 @@ def test_damaged_files_of_a_run_are_one_line(
     assert error.startswith(f"spscanner: {path} ")
     assert "delete it" in error or "another --out" in error
     assert path.read_bytes() == damaged
-
-
-def test_two_runs_do_not_share_a_folder(finished: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    saved = content(finished.out)
-    with folder_lock(finished.out):
-        assert finished.again() == 2
-        assert f"{finished.out}: in use by another run (process {os.getpid()})" in capsys.readouterr().err
-        assert saved.items() <= content(finished.out).items()
-    leftover = finished.out / SNAPSHOTS / f".step-2-{'0' * 32}.partial"
-    leftover.mkdir(parents=True)
-    assert finished.again() == 0
-    assert "removed 1 unfinished files" in capsys.readouterr().err
-    assert not leftover.exists()
 
 
 EIGHT = Recipe(sequences_per_step=8, seed=3)
