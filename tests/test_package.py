@@ -58,7 +58,7 @@ def packages(extra: str) -> set[str]:
 
 def import_name(distribution: str) -> str:
     """The module of a distribution."""
-    others = {"llama-index-core": "llama_index.core", "markdown-it-py": "markdown_it", "pystemmer": "Stemmer"}
+    others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer"}
     return others.get(distribution, distribution.replace("-", "_"))
 
 

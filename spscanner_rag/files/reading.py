@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
 
 MOST_BYTES: dict[Kind, int] = {
     "text": 256 * 2**20,
-    "Markdown": 64 * 2**20,
+    "Markdown": 32 * 2**20,
     "HTML": 64 * 2**20,
     "PDF": 256 * 2**20,
     "DOCX": 256 * 2**20,

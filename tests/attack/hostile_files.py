@@ -115,6 +115,13 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
     "html: numbers": lambda n: "<ol type=I start=3888><li value=999999999>a</ol>" * n,
     "html: formulas": lambda n: "<math>" + "<mfrac><mn>1</mn>" * 300 + "<mn>2</mn>" * n + "</math>",
     "html: readings": lambda n: "<ruby>" + "a<rt>b</rt>" * n,
+    "md: headings": lambda n: "# a\n" * n,
+    "md: tables": lambda n: "|a\n|-\n|b\n" * n,
+    "md: rows": lambda n: "|a|b\n|-|-\n" + "|x|y\n" * n,
+    "md: short paragraphs": lambda n: "a\n\n" * n,
+    "md: markers": lambda n: "- " * n + "a\n" + "> " * n + "a",
+    "md: dashes": lambda n: "a|b\n" + "|-" * n,
+    "md: fences": lambda n: "> ```\n" * n,
     "html: classes": lambda n: f"<div class='{'cookie ' * n}'>a</div>",
 }
 
