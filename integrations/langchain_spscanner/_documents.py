@@ -300,7 +300,7 @@ class ScoredMetadata(dict[str, Any]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, like dict
+    __hash__ = None  # mutable, like dict
 
 
 def scored_document(text: str, metadata: Mapping[str, Any], name: str | None) -> Document:

@@ -11,6 +11,7 @@ from langchain_spscanner._documents import (
     SCORE_KEY,
     Wholes,
     digest,
+    is_chunk,
     own_copies,
     own_name,
     page_of,
@@ -108,7 +109,8 @@ class DocumentAnswer(Answer[Document, Document]):
             within = digest(hit.text)
             if place.piece_start is not None and place.piece_end is not None:
                 within = f"{place.piece_start}-{place.piece_end}"
-                own_start = start_of(document)  # None, or contradicted by another chunk's
+                # None if unknown, or contradicted by another chunk's; what is no chunk has spans in itself.
+                own_start = start_of(document) if is_chunk(document) else 0
                 if own_start is not None:
                     start, end = own_start + place.piece_start, own_start + place.piece_end
             identity = f"{stable_name(document)}:{within}"

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -165,3 +166,29 @@ def test_chunks_that_cover_a_text_score_as_the_text(
     np.testing.assert_allclose(
         [d.metadata["spscanner_logit"] for d in found], [s.logit for s in expected], atol=1e-4
     )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Anne signed it. She left.", "Nobody signed the lease. It rained."],
+        ["One well. It was dry.", "One well. It was full.", "A mill."],  # both have a sentence
+        ["The ship sailed at dawn with the treaty.", "at dawn with the treaty. Nobody knew."],  # they overlap
+        ["A letter on the treaty. He wrote twice.", "He wrote twice."],  # one is a part of another
+    ],
+)
+@pytest.mark.parametrize("ids", [False, True])
+def test_documents_that_share_a_source_have_spans_in_themselves(texts: list[str], ids: bool) -> None:
+    documents = [
+        Document(text, metadata={"source": "faq"}, id=str(n) if ids else None) for n, text in enumerate(texts)
+    ]
+    retriever = SPScannerRetriever.from_documents(documents, scorer=LengthScorer(), k=None)
+    compressor = SPScannerCompressor(scorer=LengthScorer(), k=None)
+    for found in (retriever.invoke("treaty"), compressor.compress_documents(documents, "treaty")):
+        assert found
+        for one in found:
+            start, end = one.metadata["start_index"], one.metadata["end_index"]
+            assert start == -1 or any(text[start:end] == one.page_content for text in texts)
+        inside = [one for one in found if any(one.page_content in text for text in texts)]
+        assert all(one.metadata["start_index"] >= 0 for one in inside)
+        assert len({one.metadata["spscanner_id"] for one in found}) == len(found)

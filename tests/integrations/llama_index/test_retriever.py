@@ -1,15 +1,29 @@
 """The retriever: what it holds, how a first stage narrows it, and what comes back."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from llama_index.core import MockEmbedding, StorageContext, SummaryIndex, VectorStoreIndex
+from llama_index.core import (
+    DocumentSummaryIndex,
+    MockEmbedding,
+    SimpleKeywordTableIndex,
+    StorageContext,
+    SummaryIndex,
+    TreeIndex,
+    VectorStoreIndex,
+    get_response_synthesizer,
+)
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.llms import MockLLM
+from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, SimpleVectorStore
 
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.postprocessor.spscanner.nodes import source_id
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
 
@@ -153,6 +167,74 @@ def test_from_an_index_that_shares_its_docstore(
     retriever = SPScannerRetriever.from_index(index, scorer=word_scorer)
     assert retriever.ref_doc_ids == ["harbour"]
     assert sources(retriever.retrieve(QUERY)) == {"harbour"}
+
+
+@pytest.mark.parametrize("kind", [DocumentSummaryIndex, TreeIndex, SummaryIndex, SimpleKeywordTableIndex])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_what_an_index_made_itself_is_no_source(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, kind: Any, chunked: bool
+) -> None:
+    options: dict[str, Any] = {"num_children": 2} if kind is TreeIndex else {}
+    if kind is DocumentSummaryIndex:
+        synthesizer = get_response_synthesizer(response_mode=ResponseMode.COMPACT, llm=MockLLM(max_tokens=5))
+        options = {"response_synthesizer": synthesizer, "embed_model": MockEmbedding(4)}
+    build = kind if chunked else kind.from_documents
+    index = build(chunks if chunked else documents, llm=MockLLM(max_tokens=5), **options)
+    retriever = SPScannerRetriever.from_index(index, scorer=word_scorer, similarity_top_k=None)
+    whole = {document.node_id: document.text for document in documents}
+    found = retriever.retrieve(QUERY)
+    assert {source_id(one.node) for one in found} == set(whole)
+    assert all(one.node.get_content() in whole[source_id(one.node)] for one in found)
+
+
+def test_index_nodes_stand_for_what_they_point_to(documents: list[Document], word_scorer: Any) -> None:
+    asked = SPScannerRetriever(documents[:1], scorer=word_scorer, similarity_top_k=1)
+    expected = ids(SPScannerRetriever(documents[1:2], scorer=word_scorer).retrieve(QUERY))
+    pointer = IndexNode(text="He signed the treaty, says a note.", index_id="h", obj=documents[1])
+    twice = IndexNode(text="See the note.", index_id="n", obj=NodeWithScore(node=pointer, score=0.5))
+    bare = IndexNode(text="He signed it, says a note.", index_id="h")
+    for nodes, options in [
+        ([pointer], {}), ([twice], {}), ([bare], {"object_map": {"h": documents[1]}})
+    ]:  # fmt: skip
+        assert ids(SPScannerRetriever(nodes, scorer=word_scorer, **options).retrieve(QUERY)) == expected
+        added = SPScannerRetriever([], scorer=word_scorer, **options)
+        added.add(nodes)
+        assert ids(asyncio.run(added.aretrieve(QUERY))) == expected
+    kept = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
+        [NodeWithScore(node=twice, score=0.3)], query_str=QUERY
+    )
+    assert ids(kept) == expected
+    # A retriever is asked, and its nodes stand where the index node was found.
+    for node, options in [
+        (pointer.model_copy(update={"obj": asked}), {}), (bare, {"object_map": {"h": asked}})
+    ]:  # fmt: skip
+        retriever = SPScannerRetriever([node, documents[1]], scorer=word_scorer, **options)
+        found = retriever.retrieve(QUERY)
+        assert ids(asked.retrieve(QUERY))[0] in ids(found)
+        assert "note" not in " ".join(one.text for one in found)
+    circle = IndexNode(text="In a circle.", index_id="c", id_="c")
+    circle.obj = circle
+    assert SPScannerRetriever([circle, documents[0]], scorer=word_scorer).ref_doc_ids[0] == "c"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Document(text="Another text.", id_="d"),
+        Document(text="One text.", id_="d", metadata={"page_label": "2"}),
+        TextNode(text="One text, longer.", id_="d"),
+    ],
+)
+def test_two_different_ones_with_one_id_are_refused(other: BaseNode, word_scorer: Any) -> None:
+    one = Document(text="One text.", id_="d")
+    message = r"nodes: got two different ones with the id 'd'; expected an id of its own for each"
+    with pytest.raises(ValueError, match=message):
+        SPScannerRetriever.from_documents([one, other], scorer=word_scorer)  # type: ignore[list-item]
+    retriever = SPScannerRetriever.from_documents([one, one.model_copy()], scorer=word_scorer)
+    with pytest.raises(ValueError, match=message):
+        retriever.add([one, other])
+    retriever.add([other])  # replaces the earlier one
+    assert retriever.ref_doc_ids == ["d"]
 
 
 def test_an_index_without_text_is_refused_by_name(chunks: list[BaseNode], word_scorer: Any) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from llama_index.core.schema import (
     BaseNode,
     ImageDocument,
     ImageNode,
+    IndexNode,
     MetadataMode,
     NodeRelationship,
     NodeWithScore,
@@ -26,6 +27,8 @@ _FILES = ("file_path", "file_name")
 _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
+_MOST_FOLLOWED = 32  # index nodes that lead to one another, which may be in a circle
+
 GroupBy = Literal["document", "node"]
 
 
@@ -42,12 +45,32 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
     found = []
     for number, node in enumerate(nodes):
         if isinstance(node, BaseNode):
-            found.append(NodeWithScore(node=node))
+            found.append(NodeWithScore(node=followed(node)))
         elif isinstance(node, NodeWithScore):
-            found.append(node)
+            found.append(
+                node if (own := followed(node.node)) is node.node else node.model_copy(update={"node": own})
+            )
         else:
             raise TypeError(f"nodes[{number}] is {type(node).__name__}; expected a NodeWithScore or a node")
     return found
+
+
+def followed(node: BaseNode, objects: Mapping[str, Any] | None = None) -> BaseNode:
+    """The node that an `IndexNode` stands for, by its ``obj`` or in ``objects``, else the node itself.
+
+    An object of another kind, such as a retriever, is left to who retrieves the node.
+    """
+    for _ in range(_MOST_FOLLOWED):
+        if not isinstance(node, IndexNode):
+            break
+        target = node.obj if node.obj is not None else (objects or {}).get(node.index_id)
+        if target is not None and node.obj is None:
+            node = node.model_copy(update={"obj": target})
+        target = target.node if isinstance(target, NodeWithScore) else target
+        if not isinstance(target, BaseNode):
+            break
+        node = target
+    return node
 
 
 def text_of(node: BaseNode) -> str:

@@ -12,11 +12,10 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.events import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
 from llama_index.retrievers.spscanner.filters import checked_filters, node_filter
-from llama_index.retrievers.spscanner.host import NodeHost, as_items, index_nodes
+from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes
 from spscanner_rag.retrieval import (
     CountTokens,
     HeldCorpus,
@@ -177,9 +176,9 @@ class SPScannerRetriever(BaseRetriever):
             },
         )
         empty = HeldCorpus(NodeHost.of(documents, docstore, document_key))
-        self._held = empty.adding(as_items(nodes or ()))
-        self._held.counted()  # now, and not while the first question waits
         super().__init__(callback_manager, object_map, objects, verbose)
+        self._held = empty.adding(as_items(nodes or (), self.object_map))
+        self._held.counted()  # now, and not while the first question waits
 
     def __repr__(self) -> str:
         count = len(self.ref_doc_ids)
@@ -245,7 +244,7 @@ class SPScannerRetriever(BaseRetriever):
 
         A question that is being answered meanwhile is answered from the documents as they were.
         """
-        items = as_items(nodes)
+        items = as_items(nodes, self.object_map)
         with HeldCorpus.changing:
             self._held = self._held.adding(items)
 
@@ -290,7 +289,7 @@ class SPScannerRetriever(BaseRetriever):
 
         search = self._search
         texts = held.read(question, self._first_stage, self._bounds, admits, found, search.meaning, cancelled)
-        return search.within(held.counted()[1]).answer(question, texts, NodeAnswer, cancelled)
+        return search.within(held.counted()[1]).answer(question, texts, FollowedAnswer, cancelled)
 
 
 def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from llama_index.core.constants import DATA_KEY
+from llama_index.core.data_structs.data_structs import IndexGraph
+from llama_index.core.data_structs.document_summary import IndexDocumentSummary
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import (
     BaseNode,
@@ -20,14 +22,16 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 from typing_extensions import override
 
+from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
     check_documents,
+    followed,
     read_nodes,
     source_id,
     source_texts,
     text_of,
 )
-from spscanner_rag.retrieval import Host, ReadText, check_json
+from spscanner_rag.retrieval import Hit, Host, ReadText, check_json
 
 _KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
 
@@ -112,13 +116,34 @@ class NodeHost(Host[NodeWithScore]):
         return document if document is not None and source_id(document) == name else None
 
 
-def as_items(nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
-    """Nodes as a corpus holds them; raises ``TypeError`` for anything else."""
-    given = list(nodes)
-    for number, node in enumerate(given):
-        if not isinstance(node, BaseNode):
-            raise TypeError(f"nodes[{number}] is {type(node).__name__}; expected a Document or a node")
-    return [NodeWithScore(node=node) for node in given]
+def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
+    """Nodes, or what index nodes among them stand for, as a corpus holds them.
+
+    Raises ``TypeError`` for anything else, and ``ValueError`` if two different ones have one id.
+    """
+    own: dict[str, BaseNode] = {}
+    for number, given in enumerate(nodes):
+        if not isinstance(given, BaseNode):
+            raise TypeError(f"nodes[{number}] is {type(given).__name__}; expected a Document or a node")
+        node = followed(given, objects)
+        known = own.setdefault(node.node_id, node)
+        if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
+            raise ValueError(
+                f"nodes: got two different ones with the id {node.node_id!r}; expected an id of its own for each"
+            )
+    return [NodeWithScore(node=node) for node in own.values()]
+
+
+class FollowedAnswer(NodeAnswer):
+    """Results in which an `IndexNode` with an object stays one: the retriever's base class asks the object."""
+
+    @override
+    def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
+        node = text.items[hit.place.piece].node
+        if not isinstance(node, IndexNode) or node.obj is None:
+            super().add_sentence(hit, text)
+        elif all(found.node is not node for found in self.found):
+            self.add_piece(hit, text, hit.place.piece, None)
 
 
 def _numbers(texts: Sequence[ReadText[NodeWithScore]]) -> dict[Hashable, int]:
@@ -167,12 +192,17 @@ def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
             "store_nodes_override=True, or scan what it retrieves with "
             "SPScannerRetriever(retriever=index.as_retriever())"
         )
-    names = _node_ids(index.index_struct)
+    names = _source_ids(index.index_struct)
     return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
 
 
-def _node_ids(struct: object) -> list[str] | None:
-    """Ids of the nodes of one index, since several may share a document store."""
+def _source_ids(struct: object) -> list[str] | None:
+    """Ids of the nodes of one index, since several may share a document store, without those that it made."""
+    if isinstance(struct, IndexDocumentSummary):
+        return list(struct.node_id_to_summary_id)
+    if isinstance(struct, IndexGraph):  # a tree, in which a node with children is a summary of these
+        children = struct.node_id_to_children_ids
+        return [name for name in struct.all_nodes.values() if not children.get(name)]
     for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
         ids = getattr(struct, attribute, None)
         if ids is not None:
