@@ -206,7 +206,9 @@ class SynthesisRun:
             raise
         versions = {name: prompt.version for name, prompt in self._prompts.items()}
         provenance = {"model": self.model.name, "prompts": versions}
-        return _Outcome(sub, document_line(sub, made, provenance), malformed=talk.malformed)
+        return _Outcome(
+            sub, document_line(sub, made, self.settings.strategy, provenance), malformed=talk.malformed
+        )
 
     def _write_outcomes(self, outcomes: list[_Outcome]) -> None:
         for outcome in outcomes:

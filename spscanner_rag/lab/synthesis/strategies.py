@@ -4,7 +4,7 @@ import random
 import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,12 +31,12 @@ _MATERIAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A question with its evidence, spans of the sub-document in order, and how it was made, for `inspect`."""
+    """A question with its evidence, spans of the sub-document in order, and the stretches it was made of."""
 
     question: str
-    evidence: tuple[tuple[int, int], ...]
+    evidence: tuple[Span, ...]
+    contexts: tuple[Span, ...]
     answer: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
 
 
 class QuestionMaker(Protocol):
@@ -149,28 +149,16 @@ class LinkMaker:
             self.check.of(sub),
         )["question"]
         evidence: list[Span] = []
-        labels = []
         for (first, last), by in (
             (chunk, settings.chunk_widening),
             ((linked, linked + 1), settings.link_widening),
         ):
             around = units[max(0, first - by) : last + by]
             relevant = talk.labels("label_units", {"QUESTION": question}, sub.text, around)
+            if not relevant:
+                raise DroppedError("one side holds no relevant unit")
             evidence += [around[number] for number in relevant]
-            labels.append([len(relevant), len(around)])
-        if not all(relevant for relevant, _ in labels):
-            raise DroppedError("one side holds no relevant unit")
-        details: dict[str, Any] = {
-            "strategy": "link",
-            "connection": connection,
-            "units": len(units),
-            "chunk": list(chunk),
-            "linked_unit": linked,
-            "distance": layout.distance(linked),
-            "contexts": [list(_span(units, chunk)), list(units[linked])],
-            "labels": labels,
-        }
-        return Made(question, tuple(sorted(evidence)), details=details)
+        return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
 
     def _farthest(self, links: Sequence[Link], layout: Layout, units: int) -> tuple[int, str]:
         """Return the number of the linked unit that is farthest from the chunk, and the connection."""
@@ -211,15 +199,8 @@ class ChunkMaker:
             [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
             self.check.of(sub, "indices"),
         )
-        details = {
-            "strategy": "chunk",
-            "units": len(sub.sentences),
-            "chunk": [first, first + count],
-            "contexts": [[chunk[0][0], chunk[-1][1]]],
-            "labels": [[len(values["indices"]), count]],
-        }
         evidence = tuple(chunk[index] for index in values["indices"])
-        return Made(values["question"], evidence, values["answer"], details)
+        return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
 
 
 class PairMaker:
@@ -237,7 +218,8 @@ class PairMaker:
         if len(chunks) < 2:
             raise DroppedError("too few sentences for two chunks")
         one = random.Random(f"{settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
-        other, similarity = self._nearest([sub.text[chunk[0][0] : chunk[-1][1]] for chunk in chunks], one)
+        contexts = [_span(chunk, (0, count)) for chunk in chunks]
+        other = self._nearest([sub.text[start:end] for start, end in contexts], one)
         numbers = sorted((one, other))
         first, second = (chunks[number] for number in numbers)
         values = talk.values(
@@ -251,29 +233,18 @@ class PairMaker:
             ],
             self._check.of(sub, "first", "second"),
         )
-        places = [count * number for number in numbers]
-        details = {
-            "strategy": "pair",
-            "units": len(sub.sentences),
-            "chunk": [places[0], places[0] + count],
-            "linked_unit": places[1],
-            "distance": places[1] - places[0] - count + 1,
-            "similarity": round(similarity, 4),
-            "contexts": [[chunk[0][0], chunk[-1][1]] for chunk in (first, second)],
-            "labels": [[len(values["first"]), count], [len(values["second"]), count]],
-        }
         evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
-        return Made(values["question"], tuple(evidence), values["answer"], details)
+        used = tuple(contexts[number] for number in numbers)
+        return Made(values["question"], tuple(evidence), used, values["answer"])
 
-    def _nearest(self, texts: Sequence[str], one: int) -> tuple[int, float]:
-        """Return the number of the text that is most similar to one, and their cosine."""
+    def _nearest(self, texts: Sequence[str], one: int) -> int:
+        """Return the number of the text that is most similar to one."""
         with self._embedding:
             vectors = embed_checked(self._encoder.passages, texts)  # (texts, width)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         cosines = vectors @ vectors[one]
         cosines[one] = -np.inf
-        best = int(np.argmax(cosines))
-        return best, float(cosines[best])
+        return int(np.argmax(cosines))
 
 
 def _span(units: Sequence[Span], span: Span) -> Span:
@@ -284,10 +255,10 @@ def _joined(text: str, units: Sequence[Span], span: Span) -> str:
     return " ".join(text[slice(*_span(units, span))].split())
 
 
-def document_line(sub: SubDocument, made: Made, provenance: dict[str, Any]) -> dict[str, Any]:
+def document_line(sub: SubDocument, made: Made, strategy: str, provenance: dict[str, Any]) -> dict[str, Any]:
     """Return a line of a question file: the sub-document, its question, and under "synthesis" how it was made."""
     question: dict[str, Any] = {
-        "qid": f"{sub.doc_id}-{made.details.get('strategy', 'made')}",
+        "qid": f"{sub.doc_id}-{strategy}",
         "question": made.question,
         "evidence": [list(span) for span in made.evidence],
     }
@@ -300,5 +271,11 @@ def document_line(sub: SubDocument, made: Made, provenance: dict[str, Any]) -> d
         "title": sub.title,
         "text": sub.text,
         "questions": [question],
-        "synthesis": made.details | {"size": sub.size, "tokens": sub.tokens} | provenance,
+        "synthesis": {
+            "strategy": strategy,
+            "contexts": [list(span) for span in made.contexts],
+            "size": sub.size,
+            "tokens": sub.tokens,
+            **provenance,
+        },
     }

@@ -32,7 +32,6 @@ class SharedDocument:
     source: str
     share: float  # of its long sentences, in any held-out document; 1 if the whole text is that of one
     held_out_doc_id: str  # the held-out document that it shares most sentences with, the first of several
-    held_out_share: float  # the largest share of one held-out document's long sentences that it has
     example: str  # a shared sentence as the training document has it
 
 
@@ -67,7 +66,7 @@ class SharedTextFinder:
         same = self._texts.get(_hash(words)) if words else None
         if same is not None:
             example = next(self._sentences(document.text))
-            return SharedDocument(document.doc_id, document.source, 1.0, self._doc_ids[same], 1.0, example)
+            return SharedDocument(document.doc_id, document.source, 1.0, self._doc_ids[same], example)
         sentences = self._long_sentences(document.text)
         common = [sentence for sentence in sentences if sentence in self._holders]
         if not common:
@@ -79,9 +78,7 @@ class SharedTextFinder:
         if max(share, held_out_share) <= MAX_SHARE:
             return None
         example = next(sentences[sentence] for sentence in common if most in self._holders[sentence])
-        return SharedDocument(
-            document.doc_id, document.source, share, self._doc_ids[most], held_out_share, example
-        )
+        return SharedDocument(document.doc_id, document.source, share, self._doc_ids[most], example)
 
     def _long_sentences(self, text: str) -> dict[int, str]:
         """Distinct long sentences by their hashes, each as the text has it first."""
