@@ -25,6 +25,7 @@ ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))
 """Metadata keys whose values depend on the question."""
 
 _SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
+_SHORTEST_UNNAMED = 32  # characters; a shorter text may be in a document by chance
 _PAGES = ("page", "page_number", "page_label")
 
 # Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
@@ -228,7 +229,8 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
 class Wholes:
     """Finds the whole document that a chunk was cut from, which must contain its text.
 
-    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``.
+    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``. For a chunk
+    without such a value, any document with its text may be it.
     """
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
@@ -250,7 +252,8 @@ class Wholes:
             if found:
                 texts = {self.documents[number].page_content for number in found}
                 return found[:1] if len(texts) == 1 else found
-        return []
+        unnamed = group_of(chunk, self.document_key) is None and len(chunk.page_content) >= _SHORTEST_UNNAMED
+        return self._with_text(range(len(self.documents)), chunk) if unnamed else []
 
     def _names(self, document: Document) -> Iterator[tuple[str, str]]:
         if document.id is not None:

@@ -173,9 +173,14 @@ def test_llama_index_reads_the_whole_documents_of_the_nodes(tiny_scanner: Scanne
 
 
 def test_llama_index_reads_the_nodes_of_a_store_alone(tiny_scanner: Scanner, llama_store: Any) -> None:
-    index, _ = llama_index_of(llama_store)
-    with pytest.raises(ValueError, match="the docstore of this VectorStoreIndex is empty"):
-        LlamaRetriever.from_index(index)  # the store keeps the text
+    index, documents = llama_index_of(llama_store)
+    options: dict[str, Any] = {"scanner": tiny_scanner, "similarity_top_k": None}
+    of_index = LlamaRetriever.from_index(index, **options).retrieve(QUERY)  # the store keeps the text
+    assert {n.node.ref_doc_id for n in of_index} == set(TEXTS)
+    first = index.as_retriever(similarity_top_k=1)
+    whole = LlamaRetriever(retriever=first, documents=documents, order="document", **options).retrieve(QUERY)
+    read = "".join(n.node.get_content() for n in whole).replace(" ", "")
+    assert read == TEXTS[str(whole[0].node.ref_doc_id)].replace(" ", "")
     first = index.as_retriever(similarity_top_k=100)
     found = LlamaRetriever(first_stage=first, scanner=tiny_scanner, similarity_top_k=None).retrieve(QUERY)
     assert {n.node.ref_doc_id for n in found} == set(TEXTS)

@@ -48,7 +48,12 @@ def test_chunks_are_expanded_to_whole_documents(
 @pytest.mark.parametrize("with_start", [False, True])
 @pytest.mark.parametrize(
     ("key", "change"),
-    [*product(("source", None), ("none", "store", "without metadata")), ("source", "unknown key")],
+    [
+        *product(("source", None), ("none", "store", "without metadata")),
+        ("source", "unknown key"),
+        ("source", "other metadata"),
+        (None, "other metadata"),
+    ],
 )
 def test_a_chunk_finds_its_document(
     word_scorer: Any,
@@ -66,6 +71,8 @@ def test_a_chunk_finds_its_document(
         del chunk.metadata["start_index"]
     if change == "unknown key":
         chunk.metadata["unheard_of"] = 3
+    if change == "other metadata":  # as of a store that was filled by another program
+        chunk.metadata = {"title": "The island", "start_index": 9}
     if change == "store":  # a store adds its keys, and may give numbers back as floats
         chunk.metadata |= {"_id": "17", "relevance_score": 0.25}
         if with_start:

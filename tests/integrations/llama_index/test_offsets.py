@@ -190,10 +190,12 @@ def test_a_docstore_with_a_gap_does_not(documents: list[Document], word_scorer: 
         assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
-def test_documents_of_other_ids_change_nothing(
+def test_documents_of_other_ids_and_texts_change_nothing(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any
 ) -> None:
-    strangers = [document.model_copy(update={"id_": f"other {document.node_id}"}) for document in documents]
+    strangers = [
+        Document(text=document.text[::-1], id_=f"other {document.node_id}") for document in documents
+    ]
     plain = SPScannerPostprocessor(scorer=word_scorer)
     given_others = SPScannerPostprocessor(
         scorer=word_scorer, documents=strangers, docstore=SimpleDocumentStore()

@@ -58,6 +58,47 @@ def test_nodes_with_their_documents_give_what_documents_give(
         assert [(n.node.node_id, n.score) for n in found] == [(n.node.node_id, n.score) for n in expected]
 
 
+@pytest.mark.parametrize("kept", ["ids", "file", "text"])
+def test_documents_of_what_a_retriever_finds_are_read_whole(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, kept: str
+) -> None:
+    """Also where the documents were read anew, and got other ids than those that a store has."""
+    wholes = [document.model_copy(deep=True) for document in documents]
+    found = [chunk.model_copy(deep=True) for chunk in chunks if chunk.ref_doc_id == "harbour"][-1:]
+    for node in [*wholes, *found]:
+        if kept != "ids" and node in wholes:
+            node.id_ = f"anew {node.id_}"
+        if kept == "file":
+            node.metadata["file_path"] = f"{node.ref_doc_id or node.node_id}".removeprefix("anew ")
+    first = Fixed([NodeWithScore(node=node, score=0.5) for node in found])
+    options: dict[str, Any] = {"scorer": word_scorer, "similarity_top_k": None}
+    (whole,) = [one for one in wholes if one.node_id.endswith("harbour")]
+    expected = [n.node.text for n in SPScannerRetriever([whole], **options).retrieve(QUERY)]
+    for retriever in (
+        SPScannerRetriever(retriever=first, documents=wholes, **options),
+        SPScannerRetriever.from_documents(wholes, first_stage=first, **options),
+    ):
+        got = retriever.retrieve(QUERY)
+        assert sorted(n.node.text for n in got) == sorted(expected)
+        assert sources(got) == {whole.node_id}
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, documents=wholes)
+    for one in post.postprocess_nodes(first.nodes, query_str=QUERY):
+        assert whole.text[one.node.start_char_idx : one.node.end_char_idx] == one.node.text
+        assert one.node.ref_doc_id == whole.node_id
+        assert one.document_score == max(n.score or 0 for n in got)
+
+
+def test_a_text_of_several_documents_is_read_in_none(documents: list[Document], word_scorer: Any) -> None:
+    twins = [documents[0].model_copy(update={"id_": name}) for name in "ab"]
+    loose = TextNode(text=documents[0].text[:60], id_="n")
+    short = TextNode(text=documents[0].text[:10], id_="s")
+    for node, wholes in ((loose, twins), (short, documents)):
+        retriever = SPScannerRetriever(
+            retriever=Fixed([NodeWithScore(node=node)]), documents=wholes, scorer=word_scorer
+        )
+        assert sources(retriever.retrieve(QUERY)) == {node.node_id}
+
+
 @pytest.mark.parametrize("at_hand", ["documents", "docstore"])
 def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any, at_hand: str
@@ -241,12 +282,23 @@ def test_an_index_without_text_is_refused_by_name(chunks: list[BaseNode], word_s
     class RemoteVectorStore(SimpleVectorStore):
         stores_text: bool = True
 
+        def get_nodes(self, node_ids: list[str] | None = None, filters: Any = None) -> list[BaseNode]:
+            if not listed:
+                raise ValueError("filters are needed")
+            return listed[-1]
+
+    listed: list[list[BaseNode]] = []
     context = StorageContext.from_defaults(vector_store=RemoteVectorStore())
     index = VectorStoreIndex(chunks, storage_context=context, embed_model=MockEmbedding(4))
-    with pytest.raises(ValueError, match="VectorStoreIndex is empty, whose RemoteVectorStore") as refused:
-        SPScannerRetriever.from_index(index, scorer=word_scorer)
-    assert "from_documents" in str(refused.value)
-    assert "store_nodes_override=True" in str(refused.value)
+    for answer in (None, []):
+        listed += [] if answer is None else [answer]
+        with pytest.raises(ValueError, match="is empty, and its RemoteVectorStore lists no nodes") as refused:
+            SPScannerRetriever.from_index(index, scorer=word_scorer)
+        advice = "SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
+        assert advice in str(refused.value)
+    listed.append(chunks[::-1])  # as Chroma's, which takes no limit
+    found = SPScannerRetriever.from_index(index, scorer=word_scorer).retrieve(QUERY)
+    assert ids(found) == ids(SPScannerRetriever.from_nodes(chunks[::-1], scorer=word_scorer).retrieve(QUERY))
     with pytest.raises(ValueError, match="SummaryIndex is empty; expected"):
         SPScannerRetriever.from_index(SummaryIndex([]))
 

@@ -66,6 +66,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "model_kwargs": {"local_files_only": True, "revision": "main"},
         "top_n": 7,
         "threshold": 0.25,
+        "require_answer": None,
         "max_tokens": 100,
         "count_tokens": "o200k_base",
         "context_sentences": 2,

@@ -28,9 +28,7 @@ from llama_index.postprocessor.spscanner.nodes import (
     GroupBy,
     check_documents,
     query_text,
-    read_nodes,
-    source_id,
-    source_texts,
+    read_found,
     with_scores,
 )
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, hide_token, loading_options, off_loop
@@ -173,8 +171,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _sentences(
         self, query: str, nodes: Sequence[NodeWithScore], search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
-        texts = read_nodes(nodes, sources, self.group_by, self.document_key)
+        texts = read_found(nodes, self.documents or (), self.docstore, self.group_by, self.document_key)
         return search.answer(query, texts, NodeAnswer, cancelled)
 
     @field_serializer("model", "device", "dtype", "model_kwargs")

@@ -27,6 +27,7 @@ _FILES = ("file_path", "file_name")
 _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
+_SHORTEST_WITHOUT_FILE = 32  # characters; a shorter text may be in a document by chance
 _MOST_FOLLOWED = 32  # index nodes that lead to one another, which may be in a circle
 
 GroupBy = Literal["document", "node"]
@@ -127,6 +128,59 @@ def read_nodes(
     else:
         texts = join_pieces([_alone(piece, number, sources) for number, piece in enumerate(pieces)])
     return [ReadText(joined, owners) for joined in texts]
+
+
+class WholeDocuments:
+    """Finds the document that a node was cut from where its SOURCE does not name one, as after a new reading.
+
+    That is the only one with the node's text among those of its file, or, for a node without a file, among all.
+    """
+
+    def __init__(self, documents: Iterable[BaseNode]) -> None:
+        self._of_file: dict[Hashable, list[BaseNode]] = {}
+        for document in documents:
+            for file in {None, *_files_of(document)}:
+                self._of_file.setdefault(file, []).append(document)
+
+    def holding(self, node: BaseNode) -> BaseNode | None:
+        """The document; None without one, or with several texts that may be it."""
+        text, files = text_of(node), _files_of(node)
+        if not files and len(text) < _SHORTEST_WITHOUT_FILE:
+            return None
+        among = next((self._of_file[file] for file in files if file in self._of_file), None)
+        if among is None and not files:
+            among = self._of_file.get(None)
+        found = [document for document in among or () if text and text in text_of(document)]
+        return found[0] if len({source_id(document) for document in found}) == 1 else None
+
+
+def _files_of(node: BaseNode) -> list[tuple[str, str]]:
+    return [(key, str(node.metadata[key])) for key in _FILES if node.metadata.get(key)]
+
+
+def read_found(
+    nodes: Sequence[NodeWithScore],
+    documents: Iterable[BaseNode],
+    docstore: BaseDocumentStore | None,
+    group_by: GroupBy = "document",
+    document_key: str | None = AUTO,
+) -> list[ReadText[NodeWithScore]]:
+    """`read_nodes` of retrieved nodes, within the documents that they were cut from, where these are at hand."""
+    by_id = {document.node_id: document for document in documents}
+    wholes = WholeDocuments(by_id.values())
+    within = []
+    for scored in nodes:
+        whole = None if source_id(scored.node) in by_id else wholes.holding(scored.node)
+        within.append(scored if whole is None else _within(scored, whole))
+    sources = source_texts((source_id(scored.node) for scored in within), by_id.values(), docstore)
+    return read_nodes(within, sources, group_by, document_key)
+
+
+def _within(scored: NodeWithScore, whole: BaseNode) -> NodeWithScore:
+    """A node as one of a document, by its relationships."""
+    source = {NodeRelationship.SOURCE: whole.as_related_node_info()}
+    node = scored.node.model_copy(update={"relationships": {**scored.node.relationships, **source}})
+    return scored.model_copy(update={"node": node})
 
 
 def check_documents(documents: Iterable[BaseNode]) -> None:

@@ -59,7 +59,8 @@ class SPScannerRetriever(BaseRetriever):
         Documents, or the chunks they were cut into: chunks of one document are joined in reading order. Needed
         unless there is a retriever as the first stage; it may be empty, and `add` adds to it.
     documents : sequence of nodes, optional
-        Whole documents that chunks among ``nodes`` were cut from. They are read instead of their chunks.
+        Whole documents that chunks among ``nodes``, or among what a retriever finds, were cut from. They are read
+        instead of their chunks.
     docstore : BaseDocumentStore, optional
         Document store in which such documents are looked up by id.
     similarity_top_k : int, float or str, default 50
@@ -175,6 +176,8 @@ class SPScannerRetriever(BaseRetriever):
                 "filters": filters,
             },
         )
+        if nodes is None:  # with a first stage, as from_documents(documents, first_stage=...)
+            nodes, documents = documents, ()
         empty = HeldCorpus(NodeHost.of(documents, docstore, document_key))
         super().__init__(callback_manager, object_map, objects, verbose)
         self._held = empty.adding(as_items(nodes or (), self.object_map))
@@ -201,8 +204,8 @@ class SPScannerRetriever(BaseRetriever):
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
         """Retrieve from the documents of an index; documents added to it later are not seen.
 
-        ``options`` are the other parameters of the class. ``ValueError`` if the index's document store is empty,
-        as it is where a remote vector store keeps the text.
+        ``options`` are the other parameters of the class. Where a vector store keeps the text, as those of Chroma
+        and Qdrant do, its nodes are read. ``ValueError`` if it cannot list them.
         """
         defaults = {name: getattr(index, f"_{name}", None) for name in ("callback_manager", "object_map")}
         return cls(index_nodes(index), **{"docstore": index.docstore, **defaults, **options})

@@ -1,5 +1,6 @@
 """LlamaIndex's nodes for the held corpus, and those of an index."""
 
+import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,12 +21,15 @@ from llama_index.core.schema import (
 )
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from typing_extensions import override
 
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
+    WholeDocuments,
     check_documents,
     followed,
+    read_found,
     read_nodes,
     source_id,
     source_texts,
@@ -79,13 +83,19 @@ class NodeHost(Host[NodeWithScore]):
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
         numbers = _numbers(texts)
-        return lambda scored: numbers.get(source_id(scored.node))
+        wholes = WholeDocuments([item.node for item in items])
+
+        def find(scored: NodeWithScore) -> int | None:
+            number = numbers.get(source_id(scored.node))
+            whole = wholes.holding(scored.node) if number is None else None
+            return number if whole is None else numbers.get(source_id(whole))
+
+        return find
 
     @override
     def read(self, found: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
         filled = [scored for scored in found if text_of(scored.node)]
-        sources = source_texts(map(self.document, filled), None, self.docstore)
-        return read_nodes(filled, sources, document_key=self.document_key)
+        return read_found(filled, self.documents.values(), self.docstore, document_key=self.document_key)
 
     @override
     def score(self, found: Sequence[NodeWithScore]) -> float | None:
@@ -181,19 +191,36 @@ def _record(node: BaseNode) -> dict[str, Any]:
 
 
 def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
-    """All nodes of an index; raises ``ValueError`` if its document store is empty."""
+    """All nodes of an index, from its document store or from a vector store that keeps the text.
+
+    Raises ``ValueError`` if neither gives any.
+    """
     stored = index.docstore.docs
     if not stored:
         store = getattr(index, "vector_store", None)
-        keeper = f", whose {type(store).__name__} may keep the text itself" if store is not None else ""
+        if nodes := _nodes_of_store(store):
+            return nodes
+        keeper = f", and its {type(store).__name__} lists no nodes" if store is not None else ""
         raise ValueError(
-            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: use "
-            "SPScannerRetriever.from_documents(documents) or .from_nodes(nodes), or build the index with "
-            "store_nodes_override=True, or scan what it retrieves with "
-            "SPScannerRetriever(retriever=index.as_retriever())"
+            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: read the documents of "
+            "what it retrieves with SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
         )
     names = _source_ids(index.index_struct)
     return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
+
+
+def _nodes_of_store(store: BasePydanticVectorStore | None) -> list[BaseNode]:
+    """All nodes of a vector store, such as Chroma's or Qdrant's; none if it keeps no text or cannot list them."""
+    if store is None or not store.stores_text:
+        return []
+    try:
+        options: dict[str, Any] = {"node_ids": None}
+        if "limit" in inspect.signature(store.get_nodes).parameters:
+            options["limit"] = 2**31 - 1  # Qdrant's default is 9,999
+        nodes = store.get_nodes(**options)
+    except Exception:  # many stores have no such method, or want ids or filters
+        return []
+    return [node for node in nodes or () if isinstance(node, BaseNode)]
 
 
 def _source_ids(struct: object) -> list[str] | None:
