@@ -90,7 +90,9 @@ def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ())
 
     ``blocks`` (`text.blocks.segment_blocks`) count for sentences only: larger units are cut from the text alone.
     """
-    own: Callable[[str], list[Unit]] = getattr(scorer, "segment", None) or SentenceSegmenter().segment
+    own: Callable[[str], list[Unit]] = (
+        getattr(scorer, "segment", None) or SentenceSegmenter().for_text(text).segment
+    )
     if blocks and getattr(scorer, "unit", "sentence") == "sentence":
         return segment_blocks(text, blocks, own)
     return own(text)

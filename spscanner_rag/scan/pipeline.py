@@ -141,7 +141,8 @@ class Pipeline:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
         query, text = pair
         if isinstance(text, StructuredText):
-            units = segment_blocks(text.text, text.blocks, self.reading.cut) if text.blocks else None
+            cut = self.reading.cutter(text.text)
+            units = segment_blocks(text.text, text.blocks, cut) if text.blocks else None
             located: Any = text
             document = located if all(hasattr(text, name) for name in ("path", "page", "headings")) else None
             return self.request(query, text.text, units)._replace(document=document)

@@ -177,6 +177,11 @@ class Reading:
             return self.segmenter.segment_in_pieces(text, between_pieces)
         return self.segmenter.segment(text)
 
+    def cutter(self, text: str) -> Callable[[str], Sequence[Unit]]:
+        """What cuts the parts of a text, by the language of the whole."""
+        own = self.segmenter
+        return own.for_text(text).segment if type(own) is SentenceSegmenter else own.segment
+
     def answerable(self, logits: NDArray[np.float32]) -> float | None:
         """The probability that a text with such logits answers; None unless the weights are its encoder's own."""
         if self.meaning is None or not self.meaning.own:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from spscanner_rag.text.languages import told_code
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
+from spscanner_rag.text.sentence_ends import more_starts, shadowed
 from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed, units_of
 
 __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
@@ -56,8 +58,9 @@ class SentenceSegmenter:
 
     Parameters
     ----------
-    language : str, default "en"
-        For one that it does not know, ``sentencex`` uses a general rule.
+    language : str, optional
+        A code such as "en"; by default the words of each text tell it. For one that it does not know,
+        ``sentencex`` uses a general rule.
     max_characters : int, default 1000
         Longer sentences are cut at line ends, else ends of clauses, else other white space, else between
         characters that do not combine. Sentences longer than half of this are first cut where ``sentencex`` cuts
@@ -71,15 +74,16 @@ class SentenceSegmenter:
 
     name = "sentence"
 
-    def __init__(self, language: str = "en", max_characters: int = 1000) -> None:
+    def __init__(self, language: str | None = None, max_characters: int = 1000) -> None:
         if not 16 <= max_characters <= _PIECE_CHARACTERS // 2:
             raise ValueError(
                 f"max_characters is {max_characters}, expected 16 to {_PIECE_CHARACTERS // 2}; "
                 "leave it out for the default of 1000"
             )
-        if not language:
+        if language == "":
             raise ValueError('language is empty, expected a language code such as "en"')
         self.language = language
+        self._code = language or "en"
         self.max_characters = max_characters
 
     def segment(self, text: str) -> list[Unit]:
@@ -88,7 +92,12 @@ class SentenceSegmenter:
 
     def segment_in_pieces(self, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
         """As `segment`; calls ``between_pieces``, which may raise, between pieces of at most 8,192 characters."""
-        return units_of(text, list(self._spans(text, between_pieces)))
+        cut = self.for_text(text)
+        return units_of(text, list(cut._spans(text, between_pieces)))
+
+    def for_text(self, text: str) -> "SentenceSegmenter":
+        """The segmenter of the language that a text, of which others may be a part, tells by its words."""
+        return self if self.language else SentenceSegmenter(told_code(text), self.max_characters)
 
     def _spans(self, text: str, between_pieces: Callable[[], None]) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""
@@ -114,7 +123,7 @@ class SentenceSegmenter:
         while position < stop:
             if position > begin:
                 between_pieces()
-            piece = _bounded(_shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask))
+            piece = _bounded(self._shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask))
             complete = position + len(piece) >= stop
             if not complete:
                 # sentencex takes paragraphs one by one, so that a cut here changes nothing.
@@ -135,7 +144,10 @@ class SentenceSegmenter:
     def _starts_in_piece(self, piece: str) -> list[int]:
         """Starts of the sentences of one piece, the first at 0, strictly increasing."""
         starts = [0]
-        for boundary in self._boundaries(piece):
+        found = self._boundaries(piece)
+        for boundary in sorted(
+            {*found, *more_starts(piece, [0, *found[found[:1] == [0] :]], self._boundaries)}
+        ):
             if not starts[-1] < boundary < len(piece):
                 continue
             reach = max(starts[-1], boundary - _LIST_MARKER_REACH)
@@ -147,25 +159,25 @@ class SentenceSegmenter:
             starts.append(boundary)
         return starts
 
+    def _shadow(self, piece: str, mask: bool) -> str:
+        """``piece`` in the form that sentencex gets, with the same length."""
+        shadow = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), piece.translate(_SHADOW))
+        shadow = shadowed(shadow, self._code)
+        if mask:
+            shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
+            return shadow.translate(_PAIRED_MARKS)
+        return shadow
+
     def _boundaries(self, piece: str) -> list[int]:
         import sentencex
 
         try:
-            return [found["start_index"] for found in sentencex.get_sentence_boundaries(self.language, piece)]
+            return [found["start_index"] for found in sentencex.get_sentence_boundaries(self._code, piece)]
         except BaseException as error:
             # A panic of the Rust library comes as a BaseException that has no importable name.
             if type(error).__name__ != "PanicException":
                 raise
             return [match.end() for match in _FALLBACK_SENTENCE_END.finditer(piece)]
-
-
-def _shadow(piece: str, mask: bool) -> str:
-    """``piece`` in the form that sentencex gets, with the same length."""
-    shadow = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), piece.translate(_SHADOW))
-    if mask:
-        shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
-        return shadow.translate(_PAIRED_MARKS)
-    return shadow
 
 
 def _bounded(piece: str) -> str:

@@ -1,0 +1,154 @@
+r"""Where sentences end although ``sentencex`` does not see it, and where they go on although it cuts.
+
+`shadowed` replaces characters of what ``sentencex`` gets, one for one, so that its own rules find the right place:
+a full stop that ends nothing becomes a comma, and the number of a note behind a full stop more full stops.
+`more_starts` finds what it has no rule for: turns of a talk, lines of a log, the sentences of an item of a list.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+_CAPITAL = "[^\\W\\d_a-zß-öø-ÿ]"
+_OPENING = "[\"'“„‘«‹(\\[]*"  # noqa: RUF001
+_CLOSING = "[\"'”’»›)\\]]*"  # noqa: RUF001
+_RAISED = "²³¹⁰⁴-⁹"
+
+# The number of a note: "in Riga.1 The", "fell.³ It", "fell.”2,3 It". Three other things look so: "Fig.2 The" and
+# "v.2 The", which have a short word or one of `_BEFORE_NUMBER`, and "3.1 The".
+_NUMBERS = r"\d{1,3}(?:[,–-]\d{1,3}){0,4}"  # noqa: RUF001
+_BEFORE_NOTE = (
+    r"(?:(?<=[a-zß-öø-ÿ]{2}[.!?])|(?<=(?:in|of|by) [12]\d{3}\.)|(?<=[a-zß-öø-ÿ]{2}[.!?][\"”’»)\]])"  # noqa: RUF001
+    r"|(?<=[)\]”][.!?]))"
+)
+_NOTE = re.compile(
+    rf"(?<=[.!?])({_CLOSING})(?:{_BEFORE_NOTE}{_NUMBERS}|[{_RAISED}]+(?:,[{_RAISED}]+){{0,4}})"
+    rf"(?=\s+{_OPENING}{_CAPITAL}|\s*\Z)"
+)
+
+# The end of bold or slanted text: "**Warning.** The pump".
+_MARKUP = re.compile(r"(?<=[.!?])(?:\*{1,3}|_{1,3})(?=\s)")
+
+# Abbreviations before a number, a letter or a bracket, behind which ``sentencex`` cuts: those of the IEEE's
+# reference guide and of the Chicago Manual of Style, chapter 10.
+_BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d]|\s+(?:[A-Z]\b(?!['’.])|[IVXLC]{2,}\b))")  # noqa: RUF001
+_ABBREVIATION = re.compile(
+    r"\b(?:[Ff]igs?|[Ee]q(?:s|n|ns)?|[Ss]ect?s?|[Vv]ols?|[Tt]abs?|[Cc]h(?:s|ap|aps)?|[Rr]efs?|[Pp]rops?|[Tt]hms?|Lem|Cor"
+    r"|[Dd]efs?|[Aa]pps?|Exs?|[Aa]lgs?|Obs|Ser|Bk|Pt|Nos?|[Aa]rts?|[Pp]aras?|[Aa]pprox|pls?|al)\Z"
+)
+
+# Words that ``sentencex`` takes for abbreviations: "It ended in May. Nobody came.", "He told me. She left."
+_WORDS = re.compile(
+    rf"\b(?:May|may|no|me|art|ill|fig|fed|miss|arc|ore|ok|OK|etc)\.(?={_CLOSING}\s+{_OPENING}(?:[A-Z][a-z'’]|I\b|\d{{1,3}}[.)]\s+[A-Z]))"  # noqa: RUF001
+)
+
+# "Fig. 3. The pump", "§ 4. The tenant" and, within a paragraph, "3. The tenant": the number goes with the rest.
+_NUMBERED = re.compile(rf"(?<!\S)\d{{1,3}}(?:\.\d{{1,2}}){{0,3}}\.(?=\s+{_CAPITAL})")
+_LABEL = re.compile(
+    r"(?:(?:\A|\n|[.!?;][ \xa0]{1,2})(?:Fig|Figure|Tab|Table|Abb|Scheme|Art|Article|Section|Clause|§)[.,]?[ \xa0]?"
+    r"|[.!?;][ \xa0]{1,2})\Z"
+)
+_REACH = 16  # characters before a number, of which a label has at most
+
+# Where an enumeration goes on behind a semicolon: "1. He pays the rent; 2. He keeps it clean."
+_AFTER_SEMICOLON = re.compile(rf"(?<=;)\s+(?=\d{{1,2}}[.,)]\s+{_CAPITAL})")
+
+# German: abbreviations of statutes and courts (Kirchner, Abkürzungsverzeichnis der Rechtssprache) that
+# ``sentencex`` lacks, and ordinal numbers after an article.
+_GERMAN = re.compile(
+    r"\b(?:[Gg]em|BGBl|ABl|GVBl|RGBl|BAnz|Buchst|Rdnr|Rz|Tz|Ziff|Halbs|Unterabs|UAbs|Fn|Anm|Beschl|Urt|Az|Fa|Tsd|Bekl|Kl"
+    r"|Rspr|Abschn|Anl|[Ii]nsb|[Ee]ntspr|[Gg]gf|[Ee]inschl|[Zz]zgl)\.(?=\s+[\w§(])"
+    r"|\b(?:[Dd](?:er|ie|as|en|em|es)|[Zz]u[mr]|[Vv]om|[AaIi]m|[Bb]eim|[Jj]ede[rsnm]?)\s\d{1,3}\.(?=\s+\w)"
+)
+
+# An item of a list, which ``sentencex`` leaves whole.
+_MARKER = re.compile(
+    r"\s*(?:[-*+•‣◦▪·–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]|[ivx]{1,5})[.)\],]{1,2})[ \t]+"  # noqa: RUF001
+)
+_SEVERAL = re.compile(r"[.!?]\s|\n\S")
+_WORD = re.compile(r"\S+")
+_LINE_START = re.compile(rf"(?<=\n)(?={_OPENING}{_CAPITAL})")
+
+# Lines that are a record each: of a log, with its time; or a turn of a talk, with its time or its speaker.
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
+_DATED = re.compile(
+    rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|[\[(]?(?:\d{{4}}-\d\d-\d\d[T ]"
+    rf"|\d\d?([./])\d\d?\1\d{{2,4}},? )\d{{1,2}}:\d\d|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
+    re.MULTILINE,
+)
+_NAMED = re.compile(
+    rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?: [A-Z][\w.'’-]{{0,30}}){{0,3}}:(?=[ \t]))",  # noqa: RUF001
+    re.MULTILINE,
+)
+
+
+def shadowed(piece: str, language: str) -> str:
+    """A text with other characters, as many, in which ``sentencex`` finds more of the right ends."""
+    piece = _BEFORE_NUMBER.sub(_goes_on, piece)
+    if language == "de":
+        piece = _GERMAN.sub(_no_end, piece)
+    if language == "en":
+        piece = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", piece)
+    piece = _NUMBERED.sub(_with_the_rest, piece)
+    return _NOTE.sub(_full_stops, _MARKUP.sub(lambda match: "." * len(match[0]), piece))
+
+
+def _goes_on(match: re.Match[str]) -> str:
+    before = _ABBREVIATION.search(match.string, max(0, match.start() - _REACH), match.start())
+    letter = match.string[match.end() + 1 : match.end() + 2].isalpha()
+    return "," if before and not (before[0] == "al" and letter) else "."
+
+
+def _with_the_rest(match: re.Match[str]) -> str:
+    return (
+        _no_end(match)
+        if _LABEL.search(match.string, max(0, match.start() - _REACH), match.start())
+        else match[0]
+    )
+
+
+def _no_end(match: re.Match[str]) -> str:
+    return f"{match[0][:-1]},"
+
+
+def _full_stops(match: re.Match[str]) -> str:
+    return match[1] + "." * (len(match[0]) - len(match[1]))
+
+
+def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequence[int]]) -> Iterator[int]:
+    """Further starts of sentences; ``cut`` gives those that ``sentencex`` finds in a text that is no list."""
+    yield from _records(shadow)
+    yield from (match.end() for match in _AFTER_SEMICOLON.finditer(shadow))
+    for start, end in pairwise([*starts, len(shadow)]):
+        marker = _MARKER.match(shadow, start, end)
+        if marker is None or not _SEVERAL.search(shadow, marker.end(), end):
+            continue
+        body = shadow[marker.end() : end]
+        for found in cut(body):
+            if found and body[found - 1].isspace() and not body[found].islower():
+                yield marker.end() + found
+        yield from _lines_of_item(shadow, start, end)
+
+
+def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
+    """Lines that begin where the line before still had room for their first word: they go on with nothing."""
+    width = max(map(len, shadow[start:end].splitlines()), default=0)
+    for line in _LINE_START.finditer(shadow, start, end):
+        before = line.start() - 1 - max(shadow.rfind("\n", start, line.start() - 1) + 1, start)
+        word = _WORD.match(shadow, line.start(), end)
+        if word and before + 1 + len(word[0]) <= width:
+            yield line.start()
+
+
+def _records(shadow: str) -> Iterator[int]:
+    yield from (match.start() for match in _DATED.finditer(shadow))
+    named = list(_NAMED.finditer(shadow))
+    times = Counter(match[1] for match in named)
+    following = {shadow.find("\n", match.end()) + 1 for match in named}
+    places = {match.start() for match in named if match[1][0].isupper() or match[1][0].isdigit()}
+    for match in named:
+        stop = shadow.find("\n", match.end()) + 1
+        adjacent = match.start() in places and (match.start() in following or stop in places)
+        if times[match[1]] > 1 or adjacent:
+            yield match.start()

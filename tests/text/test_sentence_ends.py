@@ -1,0 +1,77 @@
+"""Where sentences end: notes, citations, clauses, lists, turns of a talk, lines of a log, German statutes."""
+
+import pytest
+
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from tests.text.test_segmentation import assert_exact, sentences
+
+ENDS = {
+    "a note's number": "They left Bergen.12 |It sank in 1911.3 |“It was foggy.”4 |It shut (at last).5,6 |Go.7",
+    "a raised number": "The dam broke.¹ |It was old.²,³ |“Who built it?”⁴ |Nobody knew.",
+    "a number in brackets": "The dam broke.[4] |It was old.[5][6] |Nobody knew.",
+    "decimals and names": "Version 3.1 Beta costs 4.50 Euro. |See Fig.2 There it is at node v.1 Here.",
+    "et al.": "As Chen et al. [12] and Roy et al. (2011) said, it fell. |Kim et al. [7] doubt it. |So do we.",
+    "a number of a formula": "By Eq. (7), Eqs. [8] and Figs. 2 and 3, Vol. IV, so. |See Ch. 5. |It is Refs. [3].",
+    "a letter": "See App. B and Fig. C for it. |This is by Lee et al. A proof follows.",
+    "May": "The talks began in May. |Seven men came. |On May. 5 they left.",
+    "me": "She wrote to me. |I said no. |They were ill. |“Tell me. Go,” he said. |He met Gen. Grant.",
+    "etc.": "Bring bolts, nuts, etc. |Everything is counted.",
+    "clauses": "1. The buyer pays. |2. The seller delivers. |He does so in May. |3. Both sign.",
+    "clauses and semicolons": "1. The buyer pays; |2. The seller delivers; |3. Both sign.",
+    "captions": "Fig. 4. The old pump. |It is new.\n|Table 2. Mills of the county. |§ 7. The buyer pays.",
+    "a number at an end": "See Fig. 4. |The pump is old. |He was number 42. |Nobody knew.",
+    "bold leads": "**Danger.** |The lid is hot. |*Note.* |__Wait.__ |Then go.",
+    "a list": "Do this:\n|- Open the lid. |Wait. |Look.\n|- Close it\n|The rest is easy. |Go.",
+    "a numbered list": "1. Scope\n|The deed binds him. |It binds her.\n|2. Price\n|It is ten marks. |Pay in May.",
+    "a lettered list": "(a) open the lid. |Wait.\n|(b) close it\n|(c) go",
+    "a wrapped item": "- The buyer, who lives in the town of\nRiga, pays. |He does so daily.\n|- no",
+    "a path": "- It takes pathlib.Path now. |Old ones stay.\n|- no",
+    "turns": "[00:31] Olga: we sold it\n|[00:35] Jon: for how much\n|[00:39] Olga: ten marks. |Only ten.",
+    "names": "Olga: we sold it\n|Jon P. Berg: for how much\n|Olga: ten marks\nor so",
+    "small names": "olga: we sold it\n|jon: for how much\nin all\n|olga: ten\n|jon: oh",
+    "clocks": "10:31 we sold it\n|10:35 for how much\n|10:40:12 ten",
+    "chat": "03/05/2024, 10:31 - Olga: sold\n|03/05/2024, 10:33 - Jon: oh",
+    "a log": "2023-11-30T07:00:01 INFO up\n|2023-11-30T07:00:02 WARN disk\n  full\n|2023-11-30T07:00:03 INFO down",
+    "syslog": "Nov 30 07:00:01 host a[1]: up\n|Nov  3 07:00:02 host a[1]: down",
+    "values": "Name: Olga Berg\n|Born: 3 May 1911\n|Place: Riga",
+    "a colon in prose": "He visited one town,\nRiga: the port. |He left.",
+}
+GERMAN = {
+    "statutes": "Nach Art. 3 Abs. 2 Satz 1 GG ist das nicht so. |Gem. Ziff. 4 Buchst. a gilt dies für die Mieter.",
+    "courts": "Das steht in Rn. 7 und im BGBl. I S. 12 für sie. |Vgl. BGH, Urt. v. 3. 5. 2001. |So ist das nicht.",
+    "ordinals": "Im 19. Jahrhundert war sie die 2. Frau des 1. Grafen. |Er kam am 12. Mai nach dem Krieg.",
+    "amounts": "Die Fa. Bosch zahlt der Stadt 4 Tsd. Euro und 5 Mio. Mark. |Das ist nicht viel für sie.",
+}
+
+
+@pytest.mark.parametrize("kind", list(ENDS))
+def test_a_sentence_ends_where_it_ends(kind: str) -> None:
+    parts = ENDS[kind].split("|")
+    assert sentences("".join(parts)) == [part.strip() for part in parts]
+
+
+@pytest.mark.parametrize("kind", list(GERMAN))
+@pytest.mark.parametrize("language", [None, "de"])
+def test_german_is_cut_as_german_whether_told_or_not(kind: str, language: str | None) -> None:
+    parts = GERMAN[kind].split("|")
+    text = "".join(parts)
+    found = SentenceSegmenter(language).segment(text)
+    assert [text[unit.start : unit.end] for unit in found] == [part.strip() for part in parts]
+
+
+def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
+    text = "Vgl. § 3 Abs. 2 BGB. Es ist alt."
+    whole = "Die Mühle wurde von zwei Brüdern gegründet, und sie steht noch nicht wieder in der Stadt. "
+    assert [unit.start for unit in SentenceSegmenter().for_text(whole + text).segment(text)] == [0, 21]
+    assert SentenceSegmenter("en").for_text(whole).language == "en"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mark",
+    ["- a. B\n", "- a\nB\n", "A: ", "A:\n", "A: b\n", "[0:01] a\n", "x.1 ", "1. A; ", "a.)))) ", "Fig. ",
+     "\n1. ", "al. [", ".**", "xy.1,1,1,", "12:3", "A B C D ", "- " + "a. " * 9],
+)  # fmt: skip
+def test_the_time_is_linear(mark: str) -> None:
+    text = mark * (300_000 // len(mark))
+    assert_exact(text, SentenceSegmenter().segment(text))
