@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import random
@@ -10,15 +11,18 @@ import threading
 import weakref
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
+from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit, readable, units_of
 
@@ -32,9 +36,15 @@ T = TypeVar("T")
 _AGAIN = frozenset({429, 503})
 _POLL_SECONDS = 0.05
 
+_REPLY_BYTES = 2**16  # of a reply without what was asked for, and of an error
+_LOGIT_BYTES = 32  # of a number in JSON
+_CHARACTER_BYTES = (
+    64  # of a text's units in JSON: where a unit has one character, two numbers and an escape for each
+)
+
 
 class RemoteError(OSError):
-    """The server could not be reached, or refused the request; the message has its address and what it said."""
+    """The server could not be reached, refused, or answered what nobody asked; the message has its address."""
 
 
 class RemoteScanner:
@@ -45,12 +55,13 @@ class RemoteScanner:
     Parameters
     ----------
     url : str
-        Address of the server, such as "http://127.0.0.1:8000".
+        Address of the server, such as "http://127.0.0.1:8000". A user and a password in it are for a proxy that
+        asks for them, and are kept as a token is.
     token : str, optional
         What the server asks for. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. It never
-        appears in a repr, and a pickle does not contain it.
+        appears in a repr, and a pickle does not contain it; a copy does.
     timeout : float, default 180
-        Seconds to wait for one answer, more than the server's own limit.
+        Seconds to wait for the whole of one answer, also over retries; more than the server's own limit.
     retries : int, default 5
         How often a request is sent again after 429 or 503, each time after twice as long, or as long as the
         server says. Nothing else is sent again.
@@ -77,22 +88,24 @@ class RemoteScanner:
         batch_characters: int = 2_000_000,
         batch_texts: int = 500,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url: got {url!r:.80}; expected an address such as 'http://127.0.0.1:8000'")
+        self.url, login = _address(url)
         if not timeout > 0 or retries < 0 or batch_characters < 1 or batch_texts < 1:
             raise ValueError("timeout and batch sizes must be above 0, retries at least 0")
         _httpx()
-        self.url = url.rstrip("/")
         self.timeout, self.retries = timeout, retries
         self.batch_characters, self.batch_texts = batch_characters, batch_texts
-        self._token = os.environ.get("SPSCANNER_TOKEN") if token is None else token
+        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token) or login
         self._loop = _BackgroundLoop()
 
     @cached_property
     def _model(self) -> dict[str, Any]:
         """The server's description of its model."""
-        (model,) = self._wait(self._ask("GET", "/v1/models"), never)["data"]
-        return dict(model)
+        reply = self._wait(self._ask("GET", "/v1/models"), never)
+        with self._checked("/v1/models"):
+            (model,) = reply["data"]
+            if not isinstance(model["uses_collection"], bool) or not isinstance(model["segmenter"], str):
+                raise ValueError(f"got {model!r:.80}")
+            return dict(model)
 
     @property
     def uses_collection(self) -> bool:
@@ -103,12 +116,20 @@ class RemoteScanner:
         """Cut a text into the units of the server's checkpoint; here, if they are plain sentences."""
         if self._model["segmenter"] == SentenceSegmenter().name:
             return SentenceSegmenter().segment(text)
-        (units,) = self._wait(self._ask("POST", "/v1/segment", {"texts": [text]}), never)["units"]
-        return [Unit(*unit) for unit in units]
+        most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
+        reply = self._wait(self._ask("POST", "/v1/segment", {"texts": [text]}, most), never)
+        with self._checked("/v1/segment"):
+            (units,) = reply["units"]
+            return _units(units, text)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text with the server's tokenizer."""
-        return int(self._wait(self._ask("POST", "/v1/count_tokens", {"texts": [text]}), never)["tokens"][0])
+        reply = self._wait(self._ask("POST", "/v1/count_tokens", {"texts": [text]}), never)
+        with self._checked("/v1/count_tokens"):
+            (count,) = reply["tokens"]
+            if type(count) is not int or not 0 <= count <= 8 * len(text) + 8:
+                raise ValueError(f"got {count!r:.80} tokens of {len(text)} characters")
+            return count
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """Logits of the units of one text: (units,)."""
@@ -174,8 +195,11 @@ class RemoteScanner:
                 "together": together,
                 "collection": digest,
             }
-            answer = await self._asked("POST", "/v1/score", body)
-            logits += [np.array(values, np.float32) for values in answer["logits"]]
+            counts = [len(units) for _, _, units in batch]
+            most = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
+            reply = await self._asked("POST", "/v1/score", body, most)
+            with self._checked("/v1/score"):
+                logits += _logits(reply["logits"], counts)
             done += sum(len(text) for _, text, _ in batch)
             if progress is not None:
                 progress(done, total)
@@ -203,9 +227,9 @@ class RemoteScanner:
         await self._asked("PUT", f"/v1/collections/{digest}", content)
         return digest
 
-    async def _asked(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Ask the server from any event loop."""
-        return await asyncio.wrap_future(self._loop.submit(self._ask(method, path, body)))
+    async def _asked(self, *request: Any) -> Any:  # noqa: ANN401 - JSON
+        """As `_ask`, from any event loop."""
+        return await asyncio.wrap_future(self._loop.submit(self._ask(*request)))
 
     def _wait(self, work: Coroutine[Any, Any, T], cancelled: Cancelled) -> T:
         """Run work in the background loop, and ask meanwhile whether the caller wants to stop."""
@@ -224,33 +248,68 @@ class RemoteScanner:
         finally:
             future.cancel()
 
-    async def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, again while the server is busy, and return its JSON; runs in the background loop."""
+    async def _ask(
+        self, method: str, path: str, body: dict[str, Any] | bytes | None = None, most: int = _REPLY_BYTES
+    ) -> Any:  # noqa: ANN401 - JSON
+        """Send a request, again while the server is busy, and return its JSON; runs in the background loop.
+
+        The whole may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
+        """
         httpx = _httpx()
-        headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        headers = {"accept-encoding": "identity"}
+        if self._authorization:
+            headers["authorization"] = self._authorization
         if isinstance(body, dict):  # httpx's own JSON cannot hold a lone surrogate
             headers["content-type"], body = "application/json", json.dumps(body).encode()
-        # A client for each call: connections are cheap beside reading, and none outlives its call.
-        async with httpx.AsyncClient(base_url=self.url, timeout=self.timeout, headers=headers) as client:
-            for attempt in range(self.retries + 1):
-                try:
-                    answer = await client.request(method, path, content=body)
-                except httpx.HTTPError as error:
-                    raise RemoteError(
-                        f"{self.url}{path}: {type(error).__name__} {error}; is `spscanner serve` running there?"
-                    ) from None
-                if answer.status_code not in _AGAIN or attempt == self.retries:
-                    break
-                await asyncio.sleep(_pause(attempt, answer.headers.get("retry-after")))
+        end = asyncio.get_running_loop().time() + self.timeout
+        try:
+            # A client for each call: connections are cheap beside reading, and none outlives its call.
+            async with (
+                asyncio.timeout_at(end),
+                httpx.AsyncClient(base_url=self.url, timeout=None, headers=headers) as client,
+            ):
+                for attempt in range(self.retries + 1):
+                    answer, reply = await _reply(client, method, path, body, most)
+                    pause = _pause(attempt, answer.headers.get("retry-after"))
+                    late = asyncio.get_running_loop().time() + pause > end
+                    if answer.status_code not in _AGAIN or attempt == self.retries or late:
+                        break
+                    await asyncio.sleep(pause)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            said = f"{type(error).__name__} {one_line(str(error))[:200]}"
+            raise RemoteError(f"{self.url}{path}: {said}; is `spscanner serve` running there?") from None
+        except TimeoutError:
+            raise RemoteError(f"{self.url}{path} did not answer within {self.timeout:g} s") from None
         if not answer.is_success:
-            raise RemoteError(f"{self.url}{path} answered {answer.status_code}: {_message(answer)}")
-        return answer.json() if answer.content else None
+            raise RemoteError(f"{self.url}{path} answered {answer.status_code}: {_message(reply)}")
+        with self._checked(path):
+            return json.loads(reply) if reply or method != "PUT" else None
+
+    @contextmanager
+    def _checked(self, path: str) -> Iterator[None]:
+        """Raises ``RemoteError`` where a reply is not what was asked for."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+            said = f"{type(error).__name__} {one_line(str(error))[:200]}"
+            raise RemoteError(
+                f"{self.url}{path}: the reply is not that of `spscanner serve` ({said}); check the address"
+            ) from None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_token": None, "_loop": None}
+        return {**self.__dict__, "_authorization": None, "_loop": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _loop=_BackgroundLoop(), _token=os.environ.get("SPSCANNER_TOKEN"))
+        self.__dict__.update(state, _loop=_BackgroundLoop())
+        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN"))
+
+    def __copy__(self) -> Self:
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)  # with its token, unlike a pickle
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
 
     def __repr__(self) -> str:
         return f"RemoteScanner({self.url!r})"
@@ -264,6 +323,73 @@ def _httpx() -> Any:  # noqa: ANN401 - a module
     return httpx
 
 
+def _address(url: str) -> tuple[str, str | None]:
+    """An address without user and password, and these as a header; ``ValueError`` if it is none."""
+    try:
+        parts = urlsplit(url)
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        host = parts.netloc.rpartition("@")[2]
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError
+        parts.port  # noqa: B018 - raises
+    except ValueError:
+        shown = one_line(url.rpartition("@")[2])
+        raise ValueError(
+            f"url: got {shown!r:.80}; expected an address such as 'http://127.0.0.1:8000'"
+        ) from None
+    bare = parts._replace(netloc=host).geturl().rstrip("/")
+    if not user and not password:
+        return bare, None
+    return bare, "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _bearer(token: str | None) -> str | None:
+    return f"Bearer {token}" if token else None
+
+
+async def _reply(
+    client: httpx.AsyncClient, method: str, path: str, body: bytes | None, most: int
+) -> tuple[httpx.Response, bytes]:
+    """Ask once; ``ValueError`` for a reply that is compressed or has more bytes than it can have."""
+    async with client.stream(method, path, content=body) as answer:
+        most = most if answer.is_success else _REPLY_BYTES
+        encoding = answer.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            raise ValueError(f"the reply is compressed ({encoding}), which nobody asked for")
+        reply = bytearray()
+        async for part in answer.aiter_raw():
+            reply += part
+            if len(reply) > most:
+                if answer.is_success:
+                    raise ValueError(f"the reply has more than the {most} bytes that it can have")
+                break
+        return answer, bytes(reply[:most])
+
+
+def _logits(lists: Sequence[Sequence[float]], counts: Sequence[int]) -> list[NDArray[np.float32]]:
+    """The logits of each text; ``ValueError`` for other numbers than one finite one for each unit."""
+    if not isinstance(lists, list) or [len(each) for each in lists] != list(counts):
+        raise ValueError(f"expected one logit for each of {sum(counts)} units in {len(counts)} texts")
+    arrays = [np.array(each, np.float64) for each in lists]
+    for array, count in zip(arrays, counts, strict=True):
+        if array.shape != (count,) or not (np.abs(array) <= np.finfo(np.float32).max).all():
+            raise ValueError("got a logit that is not finite, or lists in lists")
+    return [array.astype(np.float32) for array in arrays]
+
+
+def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
+    """Units of a text; ``ValueError`` if they overlap, leave it, or are none."""
+    units = [Unit(start, end, model_text) for start, end, model_text in listed]
+    before = 0
+    for start, end, model_text in units:
+        if type(start) is not int or type(end) is not int or not isinstance(model_text, str):
+            raise ValueError("expected units of two numbers and a string")
+        if not before <= start < end <= len(text):
+            raise ValueError(f"the unit {start} to {end} overlaps the one before it or leaves the text")
+        before = end
+    return units
+
+
 def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | None]]:
     """Units as the server takes them, without the text that it has."""
     usual = units_of(text, [(start, end) for start, end, _ in units])
@@ -275,15 +401,17 @@ def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | N
 
 def _pause(attempt: int, retry_after: str | None) -> float:
     """Seconds until the next attempt; random, so that clients refused together do not return together."""
-    least = float(retry_after) if retry_after and retry_after.isdigit() else 0.25 * 2**attempt
+    said = retry_after or ""
+    least = float(said[:5]) if said.isascii() and said.isdigit() else 0.25 * 2**attempt
     return min(least, 60.0) * random.uniform(1.0, 1.5)
 
 
-def _message(answer: httpx.Response) -> str:
+def _message(reply: bytes) -> str:
     try:
-        return str(answer.json()["message"])
-    except (ValueError, KeyError, TypeError):
-        return answer.text[:200]
+        said = str(json.loads(reply)["message"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        said = reply.decode("utf-8", "replace")
+    return one_line(said[:500])[:300]
 
 
 class _BackgroundLoop:

@@ -146,6 +146,15 @@ def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
     return len(encode(tokenizer, text).ids)
 
 
+def count_in_pieces(tokenizer: Tokenizer, text: str, between_pieces: Callable[[], None]) -> int:
+    """As `token_counter`, in bounded memory; ``between_pieces`` may raise."""
+    tokens = 0
+    for ids, _ in tokenize_in_pieces(tokenizer, text, _PIECE_CHARACTERS):
+        between_pieces()
+        tokens += len(ids)
+    return tokens
+
+
 def _unit_ends(
     units: Sequence[Unit], starts: NDArray[np.int32], ends: NDArray[np.int32], end_rule: EndRule
 ) -> NDArray[np.int64]:

@@ -51,6 +51,7 @@ def serve(
         import uvicorn
 
         from spscanner_rag.apps.serving.app import create_app
+        from spscanner_rag.apps.serving.connections import config_of
     except ImportError as error:
         raise ImportError(f'serving needs {error.name}: pip install "spscanner-rag[serve]"') from error
     from spscanner_rag.apps.serving.access import access_log
@@ -67,17 +68,7 @@ def serve(
     access_log.addHandler(handler)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        access_log=False,
-        log_level="info",
-        server_header=False,
-        timeout_graceful_shutdown=int(limits.seconds) + 1,
-        limit_concurrency=limits.waiting_requests + 512,
-    )
-    uvicorn.Server(config).run()
+    uvicorn.Server(config_of(app, host, port, grace=int(limits.seconds) + 1)).run()
 
 
 def _token(file: Path | None) -> str | None:

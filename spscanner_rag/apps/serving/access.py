@@ -4,11 +4,14 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
@@ -19,7 +22,7 @@ access_log = logging.getLogger("spscanner_rag.access")
 OPEN = frozenset({"/", "/health", "/ready"})
 """Paths that need no token: the page holds nothing secret, and a load balancer has no token."""
 
-LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
+_LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE | re.ASCII)
 
 
 class Access:
@@ -39,32 +42,27 @@ class Access:
             await self.app(scope, receive, send)
             return
         answer = _Answer(send, self.limits.transfer_seconds)
-        started, body, held = time.monotonic(), b"", 0
+        started, body = time.monotonic(), b""
         try:
-            headers = {
-                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
-            }
-            self._check(scope["path"], headers)
-            announced = int(headers.get("content-length", "0"))
-            held = self._reserve(announced)
-            body = await self._in_time(receive)
-            await self.app(scope, _replayed(body, receive), answer)
+            self._check(scope["path"], Headers(scope=scope))
+            with self._counted() as count:
+                body = await self._in_time(receive, count)
+                scope.setdefault("state", {})["deadline"] = time.monotonic() + self.limits.seconds
+                await self.app(scope, _replayed(body, receive), answer)
         except RefusedError as error:
             await refusal(error)(scope, receive, answer)
         except _ClientLeft:
             answer.status = answer.status or 499
         finally:
-            self._arriving -= held
             self._record(scope, answer, time.monotonic() - started, len(body))
 
-    def _check(self, path: str, headers: Mapping[str, str]) -> None:
+    def _check(self, path: str, headers: Headers) -> None:
         if self.token is None:
-            host = headers.get("host", "")
-            name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if name.lower() not in LOCAL_HOSTS:
+            hosts = headers.getlist("host")
+            if len(hosts) != 1 or not _LOCAL_HOST.fullmatch(hosts[0]):
                 raise RefusedError(421, "this server has no token and answers only as localhost or 127.0.0.1")
         elif path not in OPEN:
-            given = headers.get("authorization", "").encode("latin-1")
+            given = ",".join(headers.getlist("authorization")).encode("latin-1")
             if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
                 raise RefusedError(401, "send the server's token as: Authorization: Bearer TOKEN")
         encoding = headers.get("content-encoding", "identity")
@@ -76,21 +74,31 @@ class Access:
         if int(length) > self.limits.body_bytes:
             raise self._too_large()
 
-    def _reserve(self, size: int) -> int:
-        """Count a body that will arrive. Bodies in memory are bounded as the queue is."""
-        if self._arriving and self._arriving + size > self.limits.waiting_characters:
-            raise RefusedError(429, "too many requests are arriving; ask again in 1 s", retry_after=1)
-        self._arriving += size
-        return size
+    @contextmanager
+    def _counted(self) -> Iterator[Callable[[int], None]]:
+        """Counts what arrives of one body, until it is answered. Bodies in memory are bounded as the queue is."""
+        own = 0
 
-    async def _in_time(self, receive: Receive) -> bytes:
+        def count(size: int) -> None:
+            nonlocal own
+            own += size
+            self._arriving += size
+            if self._arriving > max(own, self.limits.waiting_characters):
+                raise RefusedError(429, "too many requests are arriving; ask again in 1 s", retry_after=1)
+
+        try:
+            yield count
+        finally:
+            self._arriving -= own
+
+    async def _in_time(self, receive: Receive, count: Callable[[int], None]) -> bytes:
         seconds = self.limits.transfer_seconds
         try:
-            return await asyncio.wait_for(self._body(receive), seconds)
+            return await asyncio.wait_for(self._body(receive, count), seconds)
         except TimeoutError:
             raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive, count: Callable[[int], None]) -> bytes:
         parts, size, more = [], 0, True
         while more:
             message = await receive()
@@ -98,6 +106,7 @@ class Access:
                 raise _ClientLeft
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            count(len(parts[-1]))
             if size > self.limits.body_bytes:
                 raise self._too_large()
             more = message.get("more_body", False)

@@ -13,6 +13,7 @@ from spscanner_rag.apps.serving.access import Access
 from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
 from spscanner_rag.apps.serving.page_routes import page_routes
 from spscanner_rag.apps.serving.routes import rerank_routes, scan_routes
+from spscanner_rag.apps.serving.schemas import invalid
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
@@ -31,7 +32,7 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(service.queue.close)
+        await asyncio.to_thread(service.close)
 
     # The pages of interactive documentation load scripts of other hosts, so there are none.
     app = FastAPI(title="spscanner-rag", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -54,6 +55,7 @@ def _add_status_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/ready", tags=["status"])
     async def ready() -> dict[str, str]:
+        await health()
         if service.queue.waiting >= service.limits.waiting_requests:
             raise RefusedError(503, "too many requests are waiting", retry_after=1)
         return {"status": "ready"}
@@ -64,21 +66,13 @@ def _add_status_routes(app: FastAPI, service: Service) -> None:
 
 
 def _add_error_answers(app: FastAPI) -> None:
-    @app.exception_handler(RefusedError)
-    async def refused(request: Request, error: RefusedError) -> Response:
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
         return refusal(error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        # What was sent is not repeated: it may be large, private, or no Unicode.
-        first, *others = error.errors()
-        place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-        more = f" (and {len(others)} more)" if others else ""
-        return refusal(RefusedError(422, f"{place[:200]}: {first['msg'][:200]}{more}"))
-
-    @app.exception_handler(HTTPException)
-    async def no_such_route(request: Request, error: HTTPException) -> Response:
-        return refusal(RefusedError(error.status_code, str(error.detail)))
+    async def no_json(request: Request, error: RequestValidationError) -> Response:
+        return refusal(invalid(error.errors()))
 
     @app.exception_handler(ScanCancelled)
     async def client_left(request: Request, error: ScanCancelled) -> Response:

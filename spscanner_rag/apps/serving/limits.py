@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 _ERROR_TYPES = {
@@ -34,19 +35,19 @@ class Limits:
                 raise ValueError(f"{field.name} is {value!r}; expected {kind} above 0")
 
 
-class RefusedError(Exception):
+class RefusedError(HTTPException):
     """A request without an answer: HTTP status, message (with no text of the request), seconds to wait."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.retry_after = status, message, retry_after
+        headers = {} if retry_after is None else {"retry-after": str(retry_after)}
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        super().__init__(status, message, headers)
 
 
-def refusal(error: RefusedError) -> JSONResponse:
+def refusal(error: HTTPException) -> JSONResponse:
     """Return the answer to a refused request, in a form that clients of Cohere and of TEI understand."""
-    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-    if error.status == 401:
-        headers["www-authenticate"] = "Bearer"
-    kind = _ERROR_TYPES.get(error.status, "backend" if error.status >= 500 else "request")
-    content = {"message": error.message, "error": error.message, "error_type": kind}
-    return JSONResponse(content, error.status, headers)
+    status = error.status_code
+    kind = _ERROR_TYPES.get(status, "backend" if status >= 500 else "request")
+    content = {"message": error.detail, "error": error.detail, "error_type": kind}
+    return JSONResponse(content, status, error.headers)

@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import binascii
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,21 +14,21 @@ from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.report import render_report, report_script, report_style
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.apps.serving.limits import RefusedError
-from spscanner_rag.apps.serving.schemas import Page
+from spscanner_rag.apps.serving.schemas import BoundedRoute, Page
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.scan.pipeline import Scored
-from spscanner_rag.scorers import segment
+from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.units import Unit
 
 PASTED = "pasted text"
-_CONVERSIONS = 2  # files that are converted at the same time; the others wait
 
 
 def page_routes(service: Service, needs_token: bool) -> APIRouter:
     """The routes ``/`` and ``/v1/page``."""
-    routes = APIRouter(tags=["page"])
-    page, converting = front_page(needs_token), asyncio.Semaphore(_CONVERSIONS)
+    routes = APIRouter(tags=["page"], route_class=BoundedRoute)
+    page = front_page(needs_token)
     headers = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
 
     @routes.get("/", response_class=HTMLResponse)
@@ -35,10 +37,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
     @routes.post("/v1/page", response_model=None)
     async def scanned(body: Page, request: Request) -> StreamingResponse:
-        async with converting:
-            document = await asyncio.to_thread(_document, body)
-        service.check_size([document.text], len(body.query))
-        units = await asyncio.to_thread(segment, service.scanner, document.text, document.blocks)
+        document, units = await service.work(request, partial(_cut_document, service, body))
         requests = [service.checked(body.query, document.text, units)]
 
         async def rendered(scored: list[Scored]) -> dict[str, Any]:
@@ -63,6 +62,14 @@ def front_page(needs_token: bool) -> str:
         more_policy="; connect-src 'self'; frame-src blob:; img-src 'none'",
         needs_token=needs_token,
     )
+
+
+def _cut_document(service: Service, body: Page, check: Callable[[], None]) -> tuple[TextFile, Sequence[Unit]]:
+    document = _document(body)
+    service.check_size([len(document.text)], len(body.query))
+    cut = partial(service.scanner.reading.cut, between_pieces=check)
+    units = segment_blocks(document.text, document.blocks, cut) if document.blocks else cut(document.text)
+    return document, units
 
 
 def _document(body: Page) -> TextFile:

@@ -13,6 +13,7 @@ from typing import Literal
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
 from spscanner_rag.scorers import Progress, ScanCancelled
+from spscanner_rag.text.units import Unit
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ SLICE_SECONDS = 0.02
 """A thread keeps its turn at least so long: preparing a short text must not cost it a turn of its own."""
 
 
+def characters_of(text: str, units: Sequence[Unit] | None) -> int:
+    """Characters that the model reads of a text: units of the caller's may have more than the text."""
+    return max(len(text), sum(len(unit.model_text) for unit in units or ()))
+
+
 @dataclass(eq=False, slots=True)
 class Job:
     """The texts of one HTTP request, which are answered together."""
@@ -52,7 +58,9 @@ class Job:
 
     def __post_init__(self) -> None:
         # The question is matched with every text, so even an empty text costs something.
-        self.characters = sum(len(request.query) + len(request.text) for request in self.requests)
+        self.characters = sum(
+            len(each.query) + characters_of(each.text, each.units) for each in self.requests
+        )
         self._deadline = self.clock() + self.seconds
 
     def cancel(self) -> None:
@@ -60,14 +68,9 @@ class Job:
         self._cancelled = True
 
     @property
-    def late(self) -> bool:
-        """True if its time is over."""
-        return self.clock() > self._deadline
-
-    @property
     def unwanted(self) -> bool:
         """True if nobody waits for the answer any more."""
-        return self._cancelled or self.late
+        return self._cancelled or self.clock() > self._deadline
 
 
 class FairQueue:

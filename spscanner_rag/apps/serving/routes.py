@@ -1,19 +1,31 @@
 """The routes: reranking as Cohere and text-embeddings-inference define it, and scans in a form of our own."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
 
 from spscanner_rag.apps.serving.limits import RefusedError
-from spscanner_rag.apps.serving.schemas import CohereRerank, Scan, Score, TeiRerank, Texts, UnitsOfText
+from spscanner_rag.apps.serving.reading_queue import characters_of
+from spscanner_rag.apps.serving.schemas import (
+    BoundedRoute,
+    CohereRerank,
+    Scan,
+    Score,
+    SeveralTexts,
+    TeiRerank,
+    UnitsOfText,
+)
 from spscanner_rag.apps.serving.service import Service, relevance
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
-from spscanner_rag.scan.pipeline import Scored
+from spscanner_rag.scan.pipeline import ScanRequest, Scored
+from spscanner_rag.text.tokenization import count_in_pieces
 from spscanner_rag.text.units import Unit, units_of
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -22,102 +34,124 @@ _SELECTION = {"top_k", "threshold", "max_tokens", "context", "order", "merge"}  
 
 def rerank_routes(service: Service) -> APIRouter:
     """The routes ``/v1/rerank``, ``/v2/rerank`` and ``/rerank``: documents ranked by their best sentences."""
-    routes = APIRouter(tags=["rerank"])
-
-    async def ranked(request: Request, query: str, texts: list[str]) -> list[RankedDocument]:
-        scored = await service.read(service.pairs(query, texts), request)
-        return rank_results(service.results(scored))
+    routes = APIRouter(tags=["rerank"], route_class=BoundedRoute)
 
     @routes.post("/v1/rerank")
     @routes.post("/v2/rerank")
-    async def cohere(body: CohereRerank, request: Request) -> dict[str, Any]:
-        texts = [_text(document, body.rank_fields, number) for number, document in enumerate(body.documents)]
-        results = []
-        for one in (await ranked(request, body.query, texts))[: body.top_n]:
-            result: dict[str, Any] = {"index": one.number, "relevance_score": one.score}
-            if body.return_documents:
-                document = body.documents[one.number]
-                result["document"] = {"text": document} if isinstance(document, str) else document
-            results.append(result)
-        version = {"version": request.url.path.split("/")[1].removeprefix("v")}
-        return {
-            "id": str(uuid4()),
-            "results": results,
-            "meta": {"api_version": version, "billed_units": {"search_units": 1}},
-        }
+    async def cohere(body: CohereRerank, request: Request) -> Response:
+        texts = await asyncio.to_thread(_texts_of, service, body)
+        scored = await service.read(service.pairs(body.query, texts), request)
+        version = request.url.path.split("/")[1].removeprefix("v")
+        return await _json(lambda: _as_cohere(body, rank_results(service.results(scored)), version))
 
     @routes.post("/rerank")
-    async def tei(body: TeiRerank, request: Request) -> list[dict[str, Any]]:
-        answers = []
-        for one in await ranked(request, body.query, body.texts):
-            score = max(one.logit, _LOWEST) if body.raw_scores else one.score
-            answer: dict[str, Any] = {"index": one.number, "score": score}
-            if body.return_text:
-                answer["text"] = one.text
-            if body.return_pruned_text:
-                answer["pruned_text"] = one.result.context(body.pruned_sentences)
-            answers.append(answer)
-        return answers
+    async def tei(body: TeiRerank, request: Request) -> Response:
+        scored = await service.read(service.pairs(body.query, body.texts), request)
+        return await _json(lambda: [_as_tei(body, one) for one in rank_results(service.results(scored))])
 
     return routes
 
 
 def scan_routes(service: Service) -> APIRouter:
     """The routes ``scan``, ``score``, ``segment``, ``count_tokens`` and ``collections`` below ``/v1``."""
-    routes = APIRouter(prefix="/v1", tags=["scan"])
+    routes = APIRouter(prefix="/v1", tags=["scan"], route_class=BoundedRoute)
 
-    @routes.post("/scan", response_model=None)
-    async def scan(body: Scan, request: Request) -> dict[str, Any] | StreamingResponse:
+    @routes.post("/scan")
+    async def scan(body: Scan, request: Request) -> Response:
         selection = _selection(body)
         requests = service.pairs(body.query, _texts(body))
         if not body.stream:
-            return _described(body, service.results(await service.read(requests, request)), selection)
+            scored = await service.read(requests, request)
+            return await _json(lambda: _described(body, service.results(scored), selection))
 
         async def described(scored: list[Scored]) -> dict[str, Any]:
-            return {"result": _described(body, service.results(scored), selection)}
+            return {"result": await asyncio.to_thread(_described, body, service.results(scored), selection)}
 
         return await service.read_in_lines(requests, request, described)
 
     @routes.post("/score")
-    async def score(body: Score, request: Request) -> dict[str, Any]:
-        service.check_size([one.text for one in body.requests])
-        requests = [
-            service.checked(one.query, one.text, _units(one, number), body.collection)
-            for number, one in enumerate(body.requests)
-        ]
+    async def score(body: Score, request: Request) -> Response:
+        requests = await asyncio.to_thread(_scored_requests, service, body)
         together = body.together and body.collection is None
         scored = await service.read(requests, request, together=together)
-        return {"logits": [one.logits.tolist() for one in scored]}
+        return await _json(lambda: {"logits": [one.logits.tolist() for one in scored]})
 
     @routes.post("/segment")
-    async def segment(body: Texts) -> dict[str, Any]:
-        service.check_size(body.texts)
-        return {"units": [await asyncio.to_thread(service.scanner.segment, text) for text in body.texts]}
+    async def segment(body: SeveralTexts, request: Request) -> Response:
+        service.check_size([len(text) for text in body.texts])
+        cut = service.scanner.reading.cut
+        units = await service.work(request, lambda check: [cut(text, check) for text in body.texts])
+        return await _json(lambda: {"units": units})
 
     @routes.post("/count_tokens")
-    async def count_tokens(body: Texts) -> dict[str, Any]:
-        service.check_size(body.texts)
-        count = service.scanner.count_tokens
-        return {"tokens": [await asyncio.to_thread(count, text) for text in body.texts]}
+    async def count_tokens(body: SeveralTexts, request: Request) -> Response:
+        service.check_size([len(text) for text in body.texts])
+        tokenizer = service.scanner.checkpoint.tokenizer
+        count = partial(count_in_pieces, tokenizer)
+        tokens = await service.work(request, lambda check: [count(text, check) for text in body.texts])
+        return await _json(lambda: {"tokens": tokens})
 
     @routes.put("/collections/{digest}", status_code=204)
     async def keep_collection(digest: str, request: Request) -> Response:
-        await asyncio.to_thread(service.keep_collection, digest, await request.body())
+        content = await request.body()
+        async with service.one_at_a_time:
+            await asyncio.to_thread(service.keep_collection, digest, content)
         return Response(status_code=204)
 
     return routes
 
 
-def _text(document: str | dict[str, Any], rank_fields: list[str] | None, number: int) -> str:
+async def _json(answer: Callable[[], Any]) -> Response:
+    """An answer that may be large, made and written in a thread."""
+    return Response(await asyncio.to_thread(lambda: to_json(answer())), media_type="application/json")
+
+
+def _as_cohere(body: CohereRerank, ranked: list[RankedDocument], version: str) -> dict[str, Any]:
+    results = []
+    for one in ranked[: body.top_n]:
+        result: dict[str, Any] = {"index": one.number, "relevance_score": one.score}
+        if body.return_documents:
+            document = body.documents[one.number]
+            result["document"] = {"text": document} if isinstance(document, str) else document
+        results.append(result)
+    meta = {"api_version": {"version": version}, "billed_units": {"search_units": 1}}
+    return {"id": str(uuid4()), "results": results, "meta": meta}
+
+
+def _as_tei(body: TeiRerank, one: RankedDocument) -> dict[str, Any]:
+    score = max(one.logit, _LOWEST) if body.raw_scores else one.score
+    answer: dict[str, Any] = {"index": one.number, "score": score}
+    if body.return_text:
+        answer["text"] = one.text
+    if body.return_pruned_text:
+        answer["pruned_text"] = one.result.context(body.pruned_sentences)
+    return answer
+
+
+def _texts_of(service: Service, body: CohereRerank) -> list[str]:
+    """The texts of documents: their fields joined, once it is known that the sum is not too large."""
+    names = body.rank_fields or ["text"]
+    parts = [_fields(document, names, number) for number, document in enumerate(body.documents)]
+    service.check_size([sum(map(len, fields)) for fields in parts], len(body.query))
+    return ["\n".join(fields) for fields in parts]
+
+
+def _fields(document: str | dict[str, Any], names: list[str], number: int) -> list[str]:
     if isinstance(document, str):
-        return document
-    fields = rank_fields or ["text"]
-    missing = [name for name in fields if not isinstance(document.get(name), str)]
+        return [document]
+    missing = [name for name in names if not isinstance(document.get(name), str)]
     if missing:
         raise RefusedError(
             422, f"documents.{number} has no text in {missing[0]!r:.80}; name its fields in rank_fields"
         )
-    return "\n".join(document[name] for name in fields)
+    return [document[name] for name in names]
+
+
+def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
+    units = [_units(one, number) for number, one in enumerate(body.requests)]
+    asked = list(zip(body.requests, units, strict=True))
+    service.check_size([len(one.query) + characters_of(one.text, own) for one, own in asked])
+    return [service.checked(one.query, one.text, own, body.collection) for one, own in asked]
 
 
 def _texts(body: Scan) -> list[str]:

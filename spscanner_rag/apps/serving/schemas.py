@@ -1,41 +1,158 @@
-"""The bodies of requests, as Cohere, text-embeddings-inference and this package define them."""
+"""The bodies of requests, as Cohere, text-embeddings-inference and this package define them.
 
-from typing import Annotated, Any, Literal
+JSON is checked while it is parsed: what is wrong or ignored never becomes a Python object, lists are bounded, and
+the first wrong item ends the check. So no body takes much more memory than its own size.
+"""
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+import asyncio
+import gc
+import re
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    OnErrorOmit,
+    TypeAdapter,
+    ValidationError,
+)
+
+from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.text.units import readable
+
+AT_ONCE_BYTES = 2**16
+"""Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
 
 # JSON can escape half a character, which no answer can contain.
 Text = Annotated[str, AfterValidator(readable)]
-Query = Annotated[Text, Field(description="The question; not empty.")]
+Query = Annotated[Text, Field(max_length=100_000, description="The question; not empty.")]
+Texts = Annotated[list[Text], Field(max_length=100_000, fail_fast=True)]  # a server's own limit is lower: 413
+
+_Value = Text | bool | int | FiniteFloat | None
+_Values = Annotated[list[_Value], Field(max_length=10_000, fail_fast=True)]
+Document = Annotated[dict[Text, _Value | _Values], Field(max_length=1_000, fail_fast=True)]
+
+# Escapes in turn: those of one character, pairs of surrogates, and the surrogates without their other half.
+_ESCAPES = re.compile(
+    rb"(?:\\[^u])+|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", re.DOTALL
+)
 
 
-class _Body(BaseModel):
-    # Clients send fields of other versions of an API; those that change nothing here are ignored.
-    model_config = ConfigDict(extra="ignore", protected_namespaces=())
+class Body(BaseModel):
+    """A body that ignores what it does not know: clients send fields of other versions of an API."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    @classmethod
+    def parsed(cls, body: bytes) -> Self:
+        """Parse and check JSON; ``RefusedError`` says what is wrong first, and repeats nothing that was sent."""
+        try:
+            return cls._read(body)
+        except ValidationError as error:
+            if b"\\u" not in body or error.error_count() > 1 or error.errors()[0]["type"] != "json_invalid":
+                raise _refused(error) from None
+        try:  # once more, with half characters replaced, which the parser takes for damage
+            return cls._read(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], body))
+        except ValidationError as error:
+            raise _refused(error) from None
+
+    @classmethod
+    def _read(cls, body: bytes) -> Self:
+        return cls.model_validate_json(body)
 
 
-class _Own(BaseModel):
-    # An unknown field of our own API is a mistake.
-    model_config = ConfigDict(extra="forbid")
+class _Own(Body):
+    """A body of our own API, where an unknown field is a mistake."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+    _names: ClassVar[TypeAdapter[Any]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as pydantic has it
+        names: Any = Literal[tuple(cls.model_fields)]  # type: ignore[valid-type]
+        checked: Any = Annotated[dict[names, OnErrorOmit[None]], Field(fail_fast=True)]
+        cls._names = TypeAdapter(checked)
+
+    @classmethod
+    def _read(cls, body: bytes) -> Self:
+        try:
+            cls._names.validate_json(body)  # a model of pydantic would collect every unknown field
+        except ValidationError as error:
+            first = error.errors(include_input=False)[0]
+            if first["type"] == "literal_error":
+                raise RefusedError(422, f"{first['loc'][0]!s:.80}: Extra inputs are not permitted") from None
+            raise
+        return cls.model_validate_json(body)
 
 
-class CohereRerank(_Body):
+def _refused(error: ValidationError) -> RefusedError:
+    return invalid(error.errors(include_url=False, include_context=False, include_input=False))
+
+
+def invalid(errors: Any) -> RefusedError:  # noqa: ANN401 - pydantic's
+    """The refusal of a wrong body: its first error, without what was sent, which may be large or private."""
+    first, *others = errors
+    place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    more = f" (and {len(others)} more)" if others else ""
+    status = 413 if first["type"] == "too_long" else 422
+    return RefusedError(status, f"{place[:200]}: {first['msg'][:200]}{more}")
+
+
+class BoundedRoute(APIRoute):
+    """A route whose body is read by `Body.parsed`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, given a request that parses its own JSON."""
+        answer = super().get_route_handler()
+        if self.body_field is None:
+            return answer
+        kind: type[Body] = self.body_field.field_info.annotation  # type: ignore[assignment]
+
+        async def bounded(request: Request) -> Response:
+            return await answer(_Asked(kind, request))
+
+        return bounded
+
+
+class _Asked(Request):
+    def __init__(self, kind: type[Body], request: Request) -> None:
+        super().__init__(request.scope, request.receive)
+        self._kind = kind
+
+    async def json(self) -> Body:
+        body = await self.body()
+        if len(body) < AT_ONCE_BYTES:
+            return self._kind.parsed(body)
+        async with self.app.state.service.one_at_a_time:
+            gc.disable()  # it would look at a wrong body's many objects again and again
+            try:
+                return await asyncio.to_thread(self._kind.parsed, body)
+            finally:
+                gc.enable()
+
+
+class CohereRerank(Body):
     """Body of ``/v1/rerank`` and ``/v2/rerank``. Documents are read whole, whatever ``max_tokens_per_doc`` is."""
 
     query: Query
-    documents: list[Text | dict[str, Any]]
+    documents: Annotated[list[Text | Document], Field(max_length=100_000, fail_fast=True)]
     top_n: Annotated[int, Field(ge=1)] | None = None
-    rank_fields: list[str] | None = None  # of v1: fields of a document that is an object; default "text"
+    # of v1: fields of a document that is an object; default "text"
+    rank_fields: Annotated[list[Text], Field(max_length=1_000, fail_fast=True)] | None = None
     return_documents: bool = False  # of v1
 
 
-class TeiRerank(_Body):
+class TeiRerank(Body):
     """Body of ``/rerank``, as text-embeddings-inference takes it."""
 
     query: Query
-    texts: list[Text]
+    texts: Texts
     raw_scores: bool = False
     return_text: bool = False
     return_pruned_text: bool = False
@@ -47,7 +164,7 @@ class Scan(_Own):
 
     query: Query
     text: Text | None = None
-    documents: list[Text] | None = None
+    documents: Texts | None = None
     top_k: int | float | None = 10
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -67,23 +184,26 @@ class Page(_Own):
     top_k: Annotated[int, Field(ge=1)] = 10
 
 
-class UnitsOfText(_Own):
+class UnitsOfText(Body):
     """A text and its units to score: start, end, and what the model reads (null: up to the next unit)."""
 
     query: Query
     text: Text
-    units: list[tuple[Annotated[int, Field(ge=0)], int, Text | None]]
+    units: Annotated[
+        list[tuple[Annotated[int, Field(ge=0)], int, Text | None]],
+        Field(max_length=1_000_000, fail_fast=True),
+    ]
 
 
 class Score(_Own):
     """Body of ``/v1/score``: units that the caller cut."""
 
-    requests: list[UnitsOfText]
+    requests: Annotated[list[UnitsOfText], Field(max_length=100_000, fail_fast=True)]
     together: bool = False
     collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # uploaded before
 
 
-class Texts(_Own):
+class SeveralTexts(_Own):
     """Body of ``/v1/segment`` and ``/v1/count_tokens``."""
 
-    texts: list[Text]
+    texts: Texts

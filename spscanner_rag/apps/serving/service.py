@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from typing import Any
-from zipfile import BadZipFile, ZipFile
+from threading import Event, Lock
+from typing import Any, TypeVar
+from zipfile import ZipFile
 
 import numpy as np
 from fastapi import Request
@@ -20,10 +24,16 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Progress, ScanCancelled
+from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
 from spscanner_rag.text.units import Unit
 
-COLLECTIONS = 8  # uploaded collections that are kept; the one used longest ago is dropped first
+T = TypeVar("T")
+
+COLLECTION_BYTES = 256 * 2**20
+"""Memory of the uploaded collections that are kept; the one used longest ago is dropped first."""
+
+_WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
+_WORKERS = 2  # texts are cut, counted and converted in so many threads; others wait
 
 
 class Service:
@@ -33,11 +43,20 @@ class Service:
         self.scanner, self.limits = scanner, limits
         self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
         self.queue = ReadingQueue(scanner.pipeline, limits)
-        self._collections: OrderedDict[str, CollectionIndex] = OrderedDict()
+        self.one_at_a_time = asyncio.Lock()  # for what takes many times the memory of its body
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="spscanner-work")
+        self.working = 0  # requests that wait for a worker, or have one
+        self._collecting = Lock()
+        self._collections: OrderedDict[str, tuple[CollectionIndex, int]] = OrderedDict()
+
+    def close(self) -> None:
+        """Read what is waiting, and end the threads."""
+        self.queue.close()
+        self._workers.shutdown(cancel_futures=True)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
         """One question on several texts. ``RefusedError``: 413 beyond the limits, 422 for an unusable question."""
-        self.check_size(texts, len(query))
+        self.check_size([len(text) for text in texts], len(query))
         return [self.checked(query, text) for text in texts]
 
     def checked(
@@ -50,12 +69,12 @@ class Service:
             raise RefusedError(422, str(error)) from None
         return request if collection is None else request._replace(collection=self._collection(collection))
 
-    def check_size(self, texts: Sequence[str], question: int = 0) -> None:
-        """Raise ``RefusedError`` with 413 for too many texts or characters."""
-        most, characters = self.limits, sum(map(len, texts)) + question * len(texts)
-        if len(texts) > most.documents:
+    def check_size(self, sizes: Sequence[int], question: int = 0) -> None:
+        """Raise ``RefusedError`` with 413 for too many texts, given their characters, or too long ones."""
+        most, characters = self.limits, sum(sizes) + question * len(sizes)
+        if len(sizes) > most.documents:
             raise RefusedError(
-                413, f"got {len(texts)} texts; expected at most {most.documents}: split the request"
+                413, f"got {len(sizes)} texts; expected at most {most.documents}: split the request"
             )
         if characters > most.request_characters:
             raise RefusedError(
@@ -79,27 +98,45 @@ class Service:
         if not requests:
             return []
         client = asking.client.host if asking.client else ""
-        job = Job(requests, client, self.limits.seconds, together, progress)
+        job = Job(requests, client, _seconds_left(asking), together, progress)
         self.queue.submit(job)
-        reading = asyncio.wrap_future(job.future)
+        return await self._awaited(job.future, asking, job.cancel)
+
+    async def work(self, asking: Request, function: Callable[[Callable[[], None]], T]) -> T:
+        """Run what needs no model in a thread, within the same limits and with the same errors as `read`.
+
+        ``function`` calls its argument between pieces of its work, which raises when nobody waits any more.
+        """
+        if self.working >= self.limits.waiting_requests:
+            raise RefusedError(429, "too many requests are waiting; ask again in 1 s", retry_after=1)
+        given_up = Event()
+        self.working += 1
+        future = self._workers.submit(function, partial(stop_if, given_up.is_set, "between two pieces"))
+        try:
+            return await self._awaited(future, asking, given_up.set)
+        finally:
+            self.working -= 1
+
+    async def _awaited(self, future: Future[T], asking: Request, cancel: Callable[[], None]) -> T:
+        work = asyncio.wrap_future(future)
         leaving = asyncio.ensure_future(_gone(asking))
         try:
-            either: set[asyncio.Future[Any]] = {reading, leaving}
-            await asyncio.wait(either, timeout=job.seconds, return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                raise ScanCancelled("the client went away") if leaving.done() else self._too_late()
-            return reading.result()
+            either: set[asyncio.Future[Any]] = {work, leaving}
+            await asyncio.wait(either, timeout=_seconds_left(asking), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise ScanCancelled("it is late, or the client went away")
+            return work.result()
         except ScanCancelled:
-            raise self._too_late() from None if job.late else ScanCancelled("the client went away")
+            if leaving.done():
+                raise
+            most = self.limits.seconds
+            raise RefusedError(
+                504, f"no answer within {most:g} s; send fewer or shorter texts", retry_after=5
+            ) from None
         finally:
-            job.cancel()
+            cancel()
             leaving.cancel()
-            reading.cancel()
-
-    def _too_late(self) -> RefusedError:
-        return RefusedError(
-            504, f"no answer within {self.limits.seconds:g} s; send fewer or shorter texts", retry_after=5
-        )
+            work.cancel()
 
     async def read_in_lines(
         self,
@@ -155,18 +192,28 @@ class Service:
                     raise ValueError("it is compressed")
             with np.load(BytesIO(content), allow_pickle=False) as arrays:
                 index = CollectionIndex.from_arrays(dict(arrays))
-        except (ValueError, OSError, KeyError, EOFError, BadZipFile) as error:
-            raise RefusedError(422, f"the collection cannot be read: {error}") from None
-        self._collections[digest] = index
-        self._collections.move_to_end(digest)
-        while len(self._collections) > COLLECTIONS:
-            self._collections.popitem(last=False)
+        except Exception as error:  # damage of an archive of arrays shows in any kind of error
+            raise RefusedError(422, f"the collection cannot be read: {error!s:.200}") from None
+        size = index.n_bytes + _WORD_BYTES * len(index.vocabulary)
+        if size > COLLECTION_BYTES:
+            raise RefusedError(
+                413,
+                f"the collection takes {size} bytes of memory; expected at most {COLLECTION_BYTES}: split it",
+            )
+        with self._collecting:
+            self._collections[digest] = index, size
+            self._collections.move_to_end(digest)
+            while sum(bytes_of for _, bytes_of in self._collections.values()) > COLLECTION_BYTES:
+                self._collections.popitem(last=False)
 
     def _collection(self, digest: str) -> CollectionIndex:
-        if digest not in self._collections:
-            raise RefusedError(404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}")
-        self._collections.move_to_end(digest)
-        return self._collections[digest]
+        with self._collecting:
+            if digest not in self._collections:
+                raise RefusedError(
+                    404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}"
+                )
+            self._collections.move_to_end(digest)
+            return self._collections[digest][0]
 
     def describe(self) -> dict[str, Any]:
         """The model, for ``/v1/models``."""
@@ -189,6 +236,11 @@ def relevance(logit: float) -> float:
     return float(sigmoid(np.array([logit]))[0])
 
 
+def _seconds_left(asking: Request) -> float:
+    """Until the answer is due: one time for all steps of a request, which began when its body had arrived."""
+    return max(0.0, float(asking.state.deadline) - time.monotonic())
+
+
 async def _gone(asking: Request) -> None:
     """Return when the client has gone away."""
     while (await asking.receive())["type"] != "http.disconnect":
@@ -201,7 +253,7 @@ async def _encoded(first: dict[str, Any], lines: AsyncIterator[dict[str, Any]]) 
         async for line in lines:
             yield _line(line)
     except RefusedError as error:
-        yield _line({"error": {"status": error.status, "message": error.message}})
+        yield _line({"error": {"status": error.status_code, "message": error.detail}})
     except ScanCancelled:
         return
 

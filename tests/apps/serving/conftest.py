@@ -12,20 +12,23 @@ from fastapi import FastAPI
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
+from spscanner_rag.apps.serving.connections import config_of
 from spscanner_rag.apps.serving.limits import Limits
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
+from spscanner_rag.apps.serving.service import Service
 
 
 class Asking(httpx.Client):
-    """A client of a server in this process, whose queue a test can look into."""
+    """A client of a server in this process, which a test can look into."""
 
     queue: ReadingQueue
+    server: Service
 
 
 @contextmanager
 def running(app: FastAPI) -> Iterator[str]:
     """Run an application until the block ends; yields its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
+    server = uvicorn.Server(config_of(app))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -62,7 +65,7 @@ def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., Asking]]:
             app = create_app(tiny_scanner, token=token, limits=Limits(**limits))  # type: ignore[arg-type]
             url = stack.enter_context(running(app))
             asking = stack.enter_context(Asking(base_url=url, timeout=60))
-            asking.queue = app.state.service.queue
+            asking.server, asking.queue = app.state.service, app.state.service.queue
             return asking
 
         yield start

@@ -167,7 +167,7 @@ def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) 
     assert all(each.future.done() for each in jobs)
     with pytest.raises(RefusedError) as refused:
         queue.submit(job(queue.pipeline, "He left."))
-    assert refused.value.status == 503
+    assert refused.value.status_code == 503
     assert not any(thread.is_alive() for thread in queue._threads)
 
 
@@ -182,7 +182,7 @@ def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
             queue.submit(job(queue.pipeline, "He left."))
         with pytest.raises(RefusedError) as refused:
             queue.submit(job(queue.pipeline, "He left."))
-    assert (refused.value.status, refused.value.retry_after) == (429, 1)
+    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
     queue.close()
     assert held.future.done()
 

@@ -138,8 +138,9 @@ def test_health_until_the_reading_has_ended(client: httpx.Client, monkeypatch: p
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/ready").json() == {"status": "ready"}
     monkeypatch.setattr(ReadingQueue, "alive", False)
-    answer = client.get("/health")
-    assert (answer.status_code, "restart the server" in answer.json()["message"]) == (503, True)
+    for path in ("/health", "/ready"):
+        answer = client.get(path)
+        assert (answer.status_code, "restart the server" in answer.json()["message"]) == (503, True)
 
 
 def encoded(data: bytes) -> str:
