@@ -1,5 +1,7 @@
 """The base classes of the baselines, and helpers that they share."""
 
+import json
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -244,8 +246,16 @@ def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the
         raise ImportError(f'{owner} needs {name}: pip install "spscanner-rag[baselines]"') from error
 
 
-def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
-    """Call a loader of a folder or Hub id; ``ValueError``, whose message hides ``token``, if it cannot be read."""
+def load(
+    from_pretrained: Callable[[str], T],
+    name: str | Path,
+    token: str | bool | None = None,
+    trusted: bool = False,
+) -> T:
+    """Call a loader of a folder or Hub id; ``ValueError``, whose message hides ``token``, if it cannot be read.
+
+    A folder that is not ``trusted`` must name no other functions than torch's activations.
+    """
     # These import torch, which BM25 does not need.
     from spscanner_rag.checkpoint.file_access import first_line
     from spscanner_rag.checkpoint.hub import is_local_path, without_token
@@ -255,6 +265,8 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | boo
     folder = Path(name).expanduser()
     if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
         raise ValueError(f"{name}: no such folder; expected the folder of a model, or a Hub id")
+    if folder.is_dir() and not trusted:
+        _check_activations(folder)
     try:
         with _no_progress_bars():
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
@@ -262,6 +274,40 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | boo
         reason = without_token(first_line(error), token)
     # Raised outside the except block: the caught error may hold the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
+
+
+def _check_activations(folder: Path) -> None:
+    """Raise ``ValueError`` where a model's settings name a function that is no activation of torch.
+
+    sentence-transformers imports and calls anything whose name begins with "torch.".
+    """
+    from torch.nn.modules import activation
+
+    known = {"Identity", *activation.__all__}
+    for path in sorted({folder / "config.json", *folder.glob("*/config.json")}):
+        try:
+            settings = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue  # the loader says so
+        for name in _activations(settings):
+            module, _, function = str(name).rpartition(".")
+            if function not in known or not re.fullmatch(r"torch\.nn(\.modules\.\w+)?", module):
+                raise ValueError(
+                    f"{path}: names {name!r:.80} as an activation function; expected one of torch.nn: pass "
+                    "trust_remote_code=True if you trust the folder"
+                )
+
+
+def _activations(settings: object) -> Iterator[object]:
+    if not isinstance(settings, dict):
+        return
+    names = ("activation_function", "activation_fn", "sbert_ce_default_activation_function")
+    for name, value in settings.items():
+        # transformers calls functions by names of its own, such as "gelu_new", under the first key
+        if name in names and value is not None and (name != names[0] or "." in str(value)):
+            yield value
+        elif name == "sentence_transformers":
+            yield from _activations(value)
 
 
 @contextmanager

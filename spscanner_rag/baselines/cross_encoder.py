@@ -144,9 +144,12 @@ class CrossEncoder(Pointwise):
 def _load(name: str | Path, hub: HubOptions, **options: Any) -> Any:  # noqa: ANN401 - untyped library
     library = optional("sentence_transformers", "CrossEncoder")
     options |= {key: value for key, value in hub.items() if key != "cache_dir"}
+    # `predict` is asked for logits; without this, any callable of torch that the folder names would be called.
+    options["activation_fn"] = torch.nn.Identity()
     if (cache := hub.get("cache_dir")) is not None:
         options["cache_folder"] = str(cache)
-    return load(lambda path: library.CrossEncoder(path, **options), name, hub.get("token"))
+    trusted = options["trust_remote_code"]
+    return load(lambda path: library.CrossEncoder(path, **options), name, hub.get("token"), trusted)
 
 
 def _ready(model: object, device: object, max_length: int | None) -> object:

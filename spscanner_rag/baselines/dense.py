@@ -252,7 +252,7 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
     if name == MINILM:
         name = packaged_minilm() or name
     options = {"device": device, "trust_remote_code": trust_remote_code}
-    model = load(lambda path: library.SentenceTransformer(path, **options), name)
+    model = load(lambda path: library.SentenceTransformer(path, **options), name, trusted=trust_remote_code)
     if pooling is not None:
         _set_pooling(model, name, pooling)
     return model

@@ -216,7 +216,7 @@ def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
             )
         return model
 
-    return load(loaded, name)
+    return load(loaded, name, trusted=trust_remote_code)
 
 
 def _is_late(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -126,7 +127,7 @@ def read_all(
 
 
 def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str], TextFile]) -> list[TextFile]:
-    known, others = _files_in(folder)
+    known, others, notes = regular_files(folder, tuple(KINDS))
     documents: list[TextFile] = []
     errors: list[str] = []
     for path in known:
@@ -138,8 +139,8 @@ def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str],
         why = errors[0] if errors else f"no file in it ends in {', '.join(KINDS)}"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise ValueError(f"{folder}: got a folder of which nothing can be read: {why}{more}")
-    for reason in errors:
-        warn(f"left out: {reason}")
+    for note in (*notes, *(f"left out: {reason}" for reason in errors)):
+        warn(note)
     if others:
         endings = sorted({Path(path).suffix or "none" for path in others})
         shown = ", ".join(endings[:5]) + (", ..." if len(endings) > 5 else "")
@@ -147,15 +148,35 @@ def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str],
     return documents
 
 
-def _files_in(folder: str) -> tuple[list[str], list[str]]:
-    """Paths of the files that can be read, and of the others, without hidden ones."""
+def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
+    """Files below a folder with these endings, and the others, by name and without hidden ones; and notes.
+
+    The notes name a pipe, a device or another thing with such an ending that is no file, which is left out, and
+    a link that leads out of the folder.
+    """
+    root = os.path.join(os.path.realpath(folder), "")
     known: list[str] = []
     others: list[str] = []
+    no_files: list[str] = []
+    links: list[str] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(name for name in names if not name.startswith(".")):
-            (known if named_kind(name) else others).append(os.path.join(parent, name))
-    return known, others
+            path = os.path.join(parent, name)
+            if not name.lower().endswith(endings):
+                others.append(path)
+            elif not os.path.isfile(path):
+                no_files.append(path)
+            else:
+                known.append(path)
+                if not (real := os.path.realpath(path)).startswith(root):
+                    links.append(f"{path} to {real}")
+    notes = []
+    if no_files:
+        notes.append(f"left out: {len(no_files):,} that are no regular files, such as {no_files[0]}")
+    if links:
+        notes.append(f"{folder}: {len(links):,} links lead out of it, such as {links[0]}")
+    return known, others, notes
 
 
 def bytes_of(path: str) -> bytes:
@@ -169,11 +190,23 @@ def bytes_of(path: str) -> bytes:
             f"{path}: cannot be read (a zero character in the name); expected the name of a file"
         )
     try:
-        size = os.stat(path).st_size
+        status = os.stat(path)
+        size = status.st_size
         if size > most:
             raise _too_large(path, size, kind or "text")
+        if not stat.S_ISREG(status.st_mode):
+            with open(path, "rb") as file:
+                return file.read(most + 1)
+        if not size:  # files of the system have no size either, and some have no end
+            return b""
         with open(path, "rb") as file:
-            return file.read(size + 1) if size else file.read(most + 1)  # a pipe has no size
+            data = file.read(size + 1)
+        if len(data) != size:
+            raise ValueError(
+                f"{path}: got another size than the {size:,} bytes it had; expected a file that does not change "
+                "while it is read: try again when it is whole"
+            )
+        return data
     except IsADirectoryError:
         raise ValueError(f"{path}: got a folder; expected a file: name the files in it") from None
     except FileNotFoundError:

@@ -1,4 +1,6 @@
+import json
 import logging
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from spscanner_rag.baselines.base import _check_activations
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
 from spscanner_rag.scorers import ScanCancelled, score_batch
+from spscanner_rag.text.units import Unit
 
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -171,3 +175,35 @@ def test_logits_that_are_not_finite_are_refused_with_the_text(
     )
     with pytest.raises(ValueError, match="gives nan for 'The bell rang!'"):
         reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
+
+
+@pytest.mark.parametrize("key", ["activation_fn", "sbert_ce_default_activation_function"])
+@pytest.mark.parametrize(
+    "name", ["torch.seed", "torch.hub.list", "torch.nn.Module", "torch.backends.quantized", 7]
+)
+def test_a_folder_names_activations_of_torch_and_nothing_else(
+    folder: Path, tmp_path: Path, key: str, name: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = Path(shutil.copytree(folder, tmp_path / "model"))
+    path = copied / "config.json"
+    settings = json.loads(path.read_text())
+
+    def named(function: object) -> Path:
+        given = {key: function}
+        path.write_text(
+            json.dumps(settings | (given if "sbert" in key else {"sentence_transformers": given}))
+        )
+        return copied
+
+    monkeypatch.setattr(torch, "seed", lambda: pytest.fail("was called"))
+    with pytest.raises(ValueError, match="as an activation function"):
+        CrossEncoder(named(name), device="cpu")
+    for known in ("torch.nn.modules.linear.Identity", "torch.nn.Sigmoid"):
+        _check_activations(named(known))
+
+
+def test_the_activation_of_a_model_is_not_called(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = sentence_transformers.CrossEncoder
+    monkeypatch.setattr(kind, "get_default_activation_fn", lambda _: pytest.fail("was called"))
+    scores = CrossEncoder(folder, device="cpu").score_units(QUERY, TEXT, [Unit(0, 26, TEXT[:26])])
+    assert scores.shape == (1,)

@@ -243,6 +243,26 @@ def test_a_folder_with_python_of_its_own_needs_permission(
     assert (tmp_path / "trace").exists()
 
 
+LOADERS = ["dense", "latechunking", "lateinteraction", "crossencoder", "propositions", "blocksearch", "mamba"]
+
+
+@pytest.mark.parametrize("kind", [*LOADERS, "scanner"])
+def test_no_folder_s_python_runs_whatever_is_answered_at_a_prompt(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    classes = ("AutoConfig", "AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoTokenizer")
+    own = dict.fromkeys((*classes, "AutoModelForSequenceClassification"), "own_code.Own")
+    for name in ("config.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text(json.dumps({"model_type": "own", "auto_map": own}))
+    (tmp_path / "own_code.py").write_text(f"open({str(tmp_path / 'trace')!r}, 'w')\nclass Own: pass\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    with pytest.raises((ValueError, OSError)):
+        scorer_of(f"{kind}:{tmp_path}", Options(device="cpu"))
+    assert not (tmp_path / "trace").exists()
+
+
 def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
     text = "The keeper wrote the date. He signed the treaty. It rained."
     named, given = LateChunking(str(bert_folder)), LateChunking(lambda texts: [[1.0, len(x)] for x in texts])

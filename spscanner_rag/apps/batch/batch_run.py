@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.apps.batch.inputs import Columns, Plan, Query, RowReader
-from spscanner_rag.apps.batch.parts import Form, Record, encoded, finished, part_path, scan_rows
-from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
+from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Plan, Query, RowReader
+from spscanner_rag.apps.batch.parts import Form, Record, encoded, finished, scan_rows, write_part
+from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.files.json_files import difference, parse_json
 from spscanner_rag.results import Selection
@@ -40,6 +40,7 @@ class Progress:
     errors: int = 0
     tokens: int = 0
     failures: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)  # ids that two rows have
 
     def add(self, records: Sequence[Record]) -> None:
         """Count the records of a part."""
@@ -64,7 +65,8 @@ def run_batch(
     """Make the parts that a folder lacks; those found there are kept, and their rows are not read again.
 
     What keeps a whole chunk from being read is noted and does not end the run; ``show`` is called after each part.
-    Raises ``OtherRunError``, ``FolderInUseError``, and ``OSError`` as on a full disk.
+    Raises ``OtherRunError``, ``FolderInUseError``, ``InputChangedError``, ``PartChangedError``, and ``OSError`` as
+    on a full disk.
     """
     identity = {
         "format": _FORMAT,
@@ -90,15 +92,19 @@ def run_batch(
         reader = RowReader(work.columns, work.queries)
         for chunk in left:
             try:
-                records = scan_rows(scanner, reader.rows(chunk), work.selection, work.texts)
+                rows = reader.rows(chunk)
+                plan.check_unchanged(chunk)
+                records = scan_rows(scanner, rows, work.selection, work.texts)
                 content = encoded(records, work.form)
+            except InputChangedError:
+                raise
             except Exception as error:
                 failure = f"{type(error).__name__}: {error}"[:500]
                 progress.failures.append(f"part {chunk.number}: {failure}")
                 continue
-            with whole_file(part_path(out, chunk.number, work.form)) as unfinished:
-                unfinished.write_bytes(content)
+            write_part(out, chunk.number, work.form, content)
             progress.add(records)
+            progress.repeated = reader.repeated
             show(progress)
     return progress
 

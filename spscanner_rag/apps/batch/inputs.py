@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.files.reading import KINDS, read
+from spscanner_rag.files.reading import KINDS, read, regular_files
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20
@@ -59,6 +59,15 @@ class Chunk:
     start: int = 0  # first row of the file
     stop: int = 0  # the row after the last one
     offset: int = 0  # of the first row of a JSONL file, in bytes
+    name: str = ""  # of that file in ids: its last part, or the path where two inputs end alike
+
+
+State = tuple[int, ...]
+"""What changes whenever a file does."""
+
+
+class InputChangedError(ValueError):
+    """An input changed after the run had begun; what was read of it is not written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +76,24 @@ class Plan:
 
     chunks: tuple[Chunk, ...]
     digests: tuple[str, ...]
+    states: Mapping[str, State]  # of each input when its digest was computed
+    notes: tuple[str, ...] = ()  # lines for the user
+
+    def check_unchanged(self, chunk: Chunk) -> None:
+        """Raise ``InputChangedError`` if a file of a chunk is not the one that the plan was made of."""
+        for path in chunk.paths:
+            if _state(path) != self.states[path]:
+                raise InputChangedError(
+                    f"{path}: changed while it was read; expected the same content during a run: give the "
+                    "finished file, and another --out"
+                )
 
 
 def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
     """Divide the rows of the inputs into chunks, always the same ones; ``ValueError`` for unusable inputs."""
-    tables, documents = _found(inputs)
+    tables, documents, notes = _found(inputs)
+    _refuse_twice([*tables, *documents])
+    states = {path: _state(path) for path in (*tables, *documents)}
     if documents and not has_queries:
         raise ValueError(
             f"{documents[0]}: got a document without a question; expected --query or --queries for documents"
@@ -85,13 +107,19 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
         else:
             sha256, found = _json_chunks(path, rows_per_part)
         digests.append(sha256)
-        chunks += found
+        name = PurePath(path).name
+        alike = sum(PurePath(other).name == name for other in tables) > 1
+        chunks += [replace(chunk, name=path if alike else name) for chunk in found]
     for first in range(0, len(documents), rows_per_part):
         chunks.append(Chunk(0, "documents", tuple(documents[first : first + rows_per_part])))
     digests += map(_digest, documents)
     if not chunks:
         raise ValueError(f"{', '.join(inputs)}: got no row; expected at least one: check the files")
-    return Plan(tuple(replace(chunk, number=number) for number, chunk in enumerate(chunks)), tuple(digests))
+    numbered = tuple(replace(chunk, number=number) for number, chunk in enumerate(chunks))
+    plan = Plan(numbered, tuple(digests), states, tuple(notes))
+    for chunk in numbered:
+        plan.check_unchanged(chunk)
+    return plan
 
 
 class RowReader:
@@ -101,16 +129,18 @@ class RowReader:
         self._columns, self._queries = columns, queries
         self._table: Iterator[tuple[Any, int]] = iter(())  # rows of the Parquet file that is being read
         self._path, self._at = "", 0  # this file, and the number of its next row
+        self._ids: set[int] = set()  # hashes of them
+        self.repeated: list[str] = []  # ids that an earlier row has
 
     def rows(self, chunk: Chunk) -> list[Row]:
         """The rows of a chunk; one that cannot be read has its error instead of a document."""
         if chunk.kind == "documents":
-            return [row for path in chunk.paths for row in self._document(path)]
+            return [row for path in chunk.paths for row in self._document(self._counted(path))]
         (path,) = chunk.paths
         found: list[Row] = []
         records = _json_records(path, chunk) if chunk.kind == "jsonl" else self._parquet_records(path, chunk)
         for number, (values, wrong) in enumerate(records, chunk.start + 1):
-            place = f"{os.path.basename(path)}:{number}"
+            place = f"{chunk.name}:{number}"
             if wrong is None:
                 found += self._rows_of(values, place)
             elif self._queries:
@@ -118,6 +148,12 @@ class RowReader:
             else:
                 found.append(Row(place, error=wrong))
         return found
+
+    def _counted(self, identifier: str) -> str:
+        if hash(identifier) in self._ids:
+            self.repeated.append(identifier)
+        self._ids.add(hash(identifier))
+        return identifier
 
     def _on_document(self, identifier: str, document: str | TextFile, error: str | None = None) -> list[Row]:
         return [Row(identifier, query.id, query.text, document, error) for query in self._queries]
@@ -135,6 +171,7 @@ class RowReader:
             identifier = place
         elif not isinstance(identifier, str):
             identifier = json.dumps(identifier, default=str)
+        self._counted(identifier)
         wrong = _wrong(self._columns.text, values)
         text = "" if wrong else str(values[self._columns.text])
         if self._queries:
@@ -153,49 +190,65 @@ class RowReader:
         self._path, self._at = path, chunk.stop
 
 
-def _found(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Tables and documents that the inputs name. A folder with tables is read for these alone."""
+def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Tables and documents that the inputs name, and notes. A folder with tables is read for these alone."""
     tables: list[str] = []
     documents: list[str] = []
+    notes: list[str] = []
     for path in inputs:
-        inside = _files_in(path, TABLES)
-        if inside:
+        if Path(path).is_dir():
+            inside, told = _files_in(path, TABLES)
             tables += inside
-        elif inside is not None:
-            documents += _documents_in(path)
+            if not inside:
+                inside, told = _files_in(path, tuple(KINDS))
+                documents += inside
+            if not inside:
+                raise ValueError(
+                    f"{path}: got a folder of which nothing can be read; expected files that end in "
+                    f"{', '.join((*TABLES, *KINDS))}"
+                )
+            notes += told
         elif path.lower().endswith(TABLES):
             tables.append(path)
         else:
             documents.append(path)
-    return tables, documents
+    return tables, documents, notes
 
 
-def _documents_in(folder: str) -> list[str]:
-    found = _files_in(folder, tuple(KINDS))
-    if not found:
-        raise ValueError(
-            f"{folder}: got a folder of which nothing can be read; expected files that end in "
-            f"{', '.join((*TABLES, *KINDS))}"
-        )
-    return found
+def _files_in(folder: str, endings: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Files below a folder with these endings, sorted, not .hidden or _hidden; and notes."""
+    found, _, notes = regular_files(folder, endings)
+    places = [(path, PurePath(path).relative_to(folder).parts) for path in found]
+    return sorted(path for path, parts in places if not any(part.startswith("_") for part in parts)), notes
 
 
-def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
-    """Files below a folder with these endings, sorted, not .hidden or _hidden; None if it is no folder."""
-    root = Path(folder)
-    if not root.is_dir():
-        return None
-    paths = [(str(path), path.relative_to(root).parts) for path in root.rglob("*") if path.is_file()]
-    return sorted(
-        path
-        for path, parts in paths
-        if parts[-1].lower().endswith(endings) and not any(part.startswith((".", "_")) for part in parts)
-    )
+def _refuse_twice(paths: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for path in paths:
+        place = os.path.abspath(path)
+        if place in seen:
+            raise ValueError(
+                f"{path}: got the same file as {seen[place]}; expected each input once: its rows would be scanned and "
+                "named twice"
+            )
+        seen[place] = path
+
+
+def _state(path: str) -> State:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()  # whoever opens it says what is wrong
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _opened(path: str) -> io.BufferedReader:
     """Open a file to read from any place in it; ``ValueError`` names what cannot be read."""
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ValueError(
+                f"{path}: got no regular file; expected one that can be read twice: save it first"
+            )
         return open(path, "rb")
     except OSError as error:
         raise ValueError(
@@ -205,6 +258,8 @@ def _opened(path: str) -> io.BufferedReader:
 
 
 def _digest(path: str) -> str:
+    if _state(path)[2:3] == (0,):  # files of the system have no size either, and some have no end
+        return hashlib.sha256().hexdigest()
     with _opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

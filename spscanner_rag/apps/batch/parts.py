@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
 from spscanner_rag.apps.batch.inputs import Row
+from spscanner_rag.checkpoint.whole_file import whole_file
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import readable
@@ -100,10 +103,51 @@ def part_path(folder: Path, number: int, form: Form) -> Path:
     return folder / f"part-{number:06d}.{form}"
 
 
+DIGESTS = "_parts.jsonl"
+"""A line for each part, with its SHA-256, which is written before the part: one without a line is made again."""
+
+
+class PartChangedError(ValueError):
+    """A part is not what the run wrote."""
+
+
 def finished(folder: Path, count: int, form: Form) -> set[int]:
-    """Numbers of the chunks, of ``count``, whose part is in the folder: a part is there only if it is whole."""
-    names = {path.name for path in folder.glob(f"part-*.{form}")}
-    return {number for number in range(count) if part_path(folder, number, form).name in names}
+    """Numbers of the chunks, of ``count``, whose part is there; ``PartChangedError`` if one was changed."""
+    digests = _digests(folder / DIGESTS)
+    found = set()
+    for number in range(count):
+        path = part_path(folder, number, form)
+        if path.name in digests and path.exists():
+            if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digests[path.name]:
+                raise PartChangedError(
+                    f"{path}: got another content than the run wrote; expected the same: delete it, and the same "
+                    "command makes it again"
+                )
+            found.add(number)
+    return found
+
+
+def _digests(path: Path) -> dict[str, str]:
+    """The SHA-256 of each part by its name; the last line of a part counts."""
+    found = {}
+    for number, line in complete_lines(path):
+        try:
+            record = parse_json(line)
+            found[str(record["part"])] = str(record["sha256"])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise PartChangedError(
+                f"{path}:{number}: expected a part and its sha256, got {type(error).__name__}; delete the file, "
+                "and all parts are made again"
+            ) from None
+    return found
+
+
+def write_part(folder: Path, number: int, form: Form, content: bytes) -> None:
+    """Write a part, whole, after its digest."""
+    path = part_path(folder, number, form)
+    append_records(folder / DIGESTS, [{"part": path.name, "sha256": sha256(content).hexdigest()}])
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def encoded(records: Sequence[Record], form: Form) -> bytes:

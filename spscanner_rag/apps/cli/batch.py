@@ -80,6 +80,8 @@ def batch(
     selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
+    for note in plan.notes:
+        tell(note)
     scanner = computes.scanner(model, segment_tokens)
     work = Work(columns, asked, selection, default_form(), texts)
     identity = identity_of("scanner", scanner) | {"dtype": computes.dtype}
@@ -127,5 +129,8 @@ def _write_summary(done: "Progress", out: Path) -> None:
             f"{len(done.failures):,} of {done.parts:,} parts were not made; the same command tries again"
         )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if done.repeated:
+        first = one_line(done.repeated[0])[:80]
+        tell(f"{len(done.repeated):,} rows have the same id as an earlier one (first: {first!r})")
     for failure in done.failures[:10]:
         tell(failure)

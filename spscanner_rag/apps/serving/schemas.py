@@ -75,7 +75,7 @@ class _Own(Body):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as pydantic has it
-        names: Any = Literal[tuple(cls.model_fields)]  # type: ignore[valid-type]
+        names: Any = Literal[tuple(cls.model_fields)]
         checked: Any = Annotated[dict[names, OnErrorOmit[None]], Field(fail_fast=True)]
         cls._names = TypeAdapter(checked)
 

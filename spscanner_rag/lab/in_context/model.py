@@ -160,7 +160,11 @@ class BlockSearchModel(nn.Module):
         ``ValueError`` for another architecture, or a tokenizer without digits or end token.
         """
         library, place = _transformers(), Path(folder)
-        config = library.AutoConfig.from_pretrained(place, local_files_only=True)
+        own = {
+            "local_files_only": True,
+            "trust_remote_code": False,
+        }  # not said, transformers asks at a prompt
+        config = library.AutoConfig.from_pretrained(place, **own)
         if config.model_type != "qwen3":
             raise ValueError(f"{place}: got a model of type {config.model_type!r}; expected qwen3")
         if not (place / TOKENIZER_FILE).is_file():
@@ -170,7 +174,7 @@ class BlockSearchModel(nn.Module):
         layout = Layout.of(
             Tokenizer.from_file(str(place / TOKENIZER_FILE)), config.bos_token_id, _one(config.eos_token_id)
         )
-        decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, local_files_only=True)
+        decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
         model = cls(decoder, layout)
         if (place / SETTINGS_FILE).is_file():
             stored = json.loads((place / SETTINGS_FILE).read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ import pytest
 
 from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, Work, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, RowReader, plan_of
+from spscanner_rag.apps.batch.parts import DIGESTS
 from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
@@ -32,8 +33,8 @@ def test_parts_hold_every_row_once(json_lines: Rows, run: Run, tmp_path: Path) -
     done = run(json_lines(pairs(7)), tmp_path / "out")
     assert (done.rows, done.errors, done.done, done.failures) == (7, 0, 3, [])
     files = contents(tmp_path / "out")
-    assert list(files) == [IDENTITY, *(f"part-{number:06d}.jsonl" for number in range(3))]
-    lines = b"".join(content for name, content in files.items() if name != IDENTITY).splitlines()
+    assert list(files) == [IDENTITY, DIGESTS, *(f"part-{number:06d}.jsonl" for number in range(3))]
+    lines = b"".join(content for name, content in files.items() if name.startswith("part-")).splitlines()
     assert [json.loads(line)["id"] for line in lines] == [f"row-{number}" for number in range(7)]
 
 

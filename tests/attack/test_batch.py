@@ -1,0 +1,207 @@
+"""What changes under a batch run, and what in a folder is no file: told by name, never counted as done."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag.apps.batch.batch_run import Progress
+from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Query, RowReader, plan_of
+from spscanner_rag.apps.batch.parts import DIGESTS, PartChangedError
+from spscanner_rag.files.reading import read, read_all
+from tests.apps.batch.conftest import Rows, json_lines, pairs, parquet, run
+from tests.attack.conftest import Attempt
+
+__all__ = ["json_lines", "parquet", "run"]  # fixtures
+
+Run = Callable[..., Progress]
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def as_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda part: part.write_bytes(b""),
+    "cut": lambda part: part.write_bytes(part.read_bytes()[:-20]),
+    "one bit flipped": flipped,
+    "the part before": lambda part: shutil.copy(part.with_name(part.name.replace("1.", "0.")), part),
+    "a line added": lambda part: part.write_bytes(part.read_bytes() + b"{}\n"),
+    "a folder": as_folder,
+    "a link to another": lambda part: (part.unlink(), part.symlink_to(part.name.replace("1.", "0."))),
+}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_part_that_was_changed_is_not_counted_as_done(
+    json_lines: Rows, run: Run, tmp_path: Path, attempt: Attempt, name: str, form: str
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    path, out = json_lines(pairs(7)), tmp_path / "out"
+    run(path, out, form=form)
+    part = out / f"part-000001.{form}"
+    DAMAGES[name](part)
+    with attempt("batch: changed parts"), pytest.raises(PartChangedError, match=r"part-000001.*delete it"):
+        run(path, out, form=form)
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    done = run(path, out, form=form)
+    assert (done.found, done.done) == (2, 1)
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "nonsense", '{"part": 1}', "[" * 9_000])
+def test_a_damaged_list_of_parts_is_named(json_lines: Rows, run: Run, tmp_path: Path, line: str) -> None:
+    path, out = json_lines(pairs(4)), tmp_path / "out"
+    run(path, out)
+    (out / DIGESTS).write_text(line + "\n" + (out / DIGESTS).read_text())
+    with pytest.raises(PartChangedError, match=f"{DIGESTS}:1: expected a part and its sha256"):
+        run(path, out)
+    (out / DIGESTS).unlink()
+    assert run(path, out).done == 2  # parts of unknown content are made again
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "of the same length": flipped,
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    "shorter": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "replaced": lambda path: (
+        shutil.copy(path, path.with_suffix(".new")),
+        os.replace(path.with_suffix(".new"), path),
+    ),
+    "with its old time": lambda path: (flipped(path), os.utime(path, ns=(0, 0))),
+}
+
+
+@pytest.mark.parametrize("kind", ["json_lines", "parquet"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_input_that_changes_while_it_is_read_ends_the_run(
+    run: Run, tmp_path: Path, attempt: Attempt, request: pytest.FixtureRequest, kind: str, name: str
+) -> None:
+    path = Path(request.getfixturevalue(kind)(pairs(9)))
+    old = path.stat()
+
+    def change(progress: Progress) -> None:
+        if progress.done == 1:
+            CHANGES[name](path)
+            if name == "with its old time":
+                os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
+    with (
+        attempt("batch: changing inputs"),
+        pytest.raises(InputChangedError, match="changed while it was read"),
+    ):
+        run(str(path), tmp_path / "out", show=change)
+    assert [part.name for part in (tmp_path / "out").glob("part-*")] == ["part-000000.jsonl"]
+
+
+def test_a_document_that_changes_while_it_is_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
+) -> None:
+    path, stat = tmp_path / "live.txt", os.stat
+    for added in ("It rained. " * 900, "It rained. ", ""):
+        path.write_text("The keeper left. " * 90)
+
+        def changing(given: Any, *options: Any, now: str = added, **named: Any) -> os.stat_result:
+            result = stat(given, *options, **named)
+            if str(given) == str(path):
+                path.write_text(path.read_text() + now if now else "A.")
+            return result
+
+        with monkeypatch.context() as patch, attempt("batch: changing inputs"):
+            patch.setattr(os, "stat", changing)
+            with pytest.raises(ValueError, match="does not change while it is read"):
+                read(path)
+
+
+def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: Path) -> None:
+    asked = [Query("1", "Who left?")]
+    tables = [json_lines([{"text": "A."}, {"text": "B."}], f"{name}/rows.jsonl") for name in "abc"]
+    plan = plan_of(tables, Columns(), 10, True)
+    reader = RowReader(Columns(), asked)
+    ids = [row.id for chunk in plan.chunks for row in reader.rows(chunk)]
+    assert len(set(ids)) == len(ids) == 6
+    assert reader.repeated == []
+    values = [1, "1", 1.5, "1.5", None, "rows.jsonl:5", True, "true", "x", "x"]
+    records = [{"id": value, "query": "Who left?", "text": "He left."} for value in values]
+    done = run(json_lines(records), tmp_path / "out", rows=99)
+    assert done.repeated == ["1", "1.5", "rows.jsonl:5", "true", "x"]
+
+
+def test_one_input_named_twice_is_refused(json_lines: Rows, tmp_path: Path) -> None:
+    path = json_lines(pairs(2), "in/rows.jsonl")
+    for twice in ([path, path], [path, str(tmp_path / "in")], [path, str(tmp_path / "in/../in/rows.jsonl")]):
+        with pytest.raises(ValueError, match="got the same file as"):
+            plan_of(twice, Columns(), 10, False)
+
+
+SPECIAL: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a link to a pipe": lambda path: (os.mkfifo(path.with_name("pipe")), path.symlink_to("pipe")),
+    "a device without an end": lambda path: path.symlink_to("/dev/zero"),
+    "a device without anything": lambda path: path.symlink_to("/dev/null"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to nothing": lambda path: path.symlink_to("nothing.txt"),
+    "a folder with an ending": lambda path: (path.parent / "inner").mkdir() or path.symlink_to("inner"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "documents"
+    made.mkdir()
+    (made / "good.txt").write_text("The keeper left. It rained.")
+    return made
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_only_regular_files_of_a_folder_are_read(folder: Path, attempt: Attempt, name: str) -> None:
+    SPECIAL[name](folder / "other.txt")
+    told: list[str] = []
+    with attempt("files: no regular files"):
+        assert [Path(document.path).name for document in read_all([str(folder)], told.append)] == ["good.txt"]
+        plan = plan_of([str(folder)], Columns(), 10, True)
+        assert [Path(path).name for chunk in plan.chunks for path in chunk.paths] == ["good.txt"]
+    if name != "a folder with an ending":  # a link to a folder is not followed
+        assert [note for note in told if "no regular files, such as" in note and "other.txt" in note]
+        assert "no regular files" in plan.notes[0]
+
+
+def test_a_socket_is_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)  # the path of a socket is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s.txt")
+        told: list[str] = []
+        assert len(read_all(["."], told.append)) == 1
+        assert "no regular files" in told[0]
+
+
+def test_links_out_of_a_folder_are_told(folder: Path, tmp_path: Path) -> None:
+    for number, name in enumerate(("secret.txt", "documents-of-another.txt")):
+        (tmp_path / name).write_text("A secret.")
+        (folder / f"link{number}.txt").symlink_to(f"../{name}")
+    (folder / "inside.txt").symlink_to("good.txt")
+    told: list[str] = []
+    read_all([str(folder)], told.append)
+    assert [note for note in told if f"2 links lead out of it, such as {folder}/link0.txt to" in note]
+    assert "2 links lead out" in plan_of([str(folder)], Columns(), 10, True).notes[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("name", ["/proc/self/environ", "/proc/self/mem", "/proc/kmsg"])
+def test_files_of_the_system_are_not_read(folder: Path, name: str) -> None:
+    (folder / "system.txt").symlink_to(name)
+    told: list[str] = []
+    assert len(read_all([str(folder)], told.append)) == 1
+    assert len(told) >= 1
