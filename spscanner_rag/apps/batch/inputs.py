@@ -228,8 +228,8 @@ def _refuse_twice(paths: Sequence[str]) -> None:
         place = os.path.abspath(path)
         if place in seen:
             raise ValueError(
-                f"{path}: got the same file as {seen[place]}; expected each input once: its rows would be scanned and "
-                "named twice"
+                f"{path}: got the same file as {seen[place]}; expected each input once: its rows would be scanned "
+                "and named twice"
             )
         seen[place] = path
 
