@@ -108,7 +108,6 @@ def encoder(
     ),
     base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
     steps: int = option(600, "Training steps; 0 takes the encoder as it is."),
-    runs: int = option(2, "Trainings whose weights are averaged, with seeds from --seed on."),
     documents: int = option(100, "Documents of each source to train on, at most."),
     questions: int = option(8, "Held-out questions of each source to weigh on, at most."),
     seed: int = option(0, "What is drawn."),
@@ -135,7 +134,7 @@ def encoder(
 
     packaged = (packaged_minilm() or MINILM) if model in ("minilm", MINILM) else model
     put_into_checkpoint(
-        packaged, base, list(read_documents(data)), out, steps, runs, documents, questions, seed, say
+        packaged, base, list(read_documents(data)), out, steps, documents, questions, seed, say
     )
 
 

@@ -418,32 +418,12 @@ def _columns(one: Fitted) -> NDArray[np.float32]:
     return np.stack([part.logits(one.scanner, one.cosines) for part in parts], axis=1)
 
 
-def _trained(
-    file: EncoderFile, sources: dict[str, Source], steps: int, seed: int, state: Path, notify: Notify
-) -> dict[str, Tensor]:
-    """The weights after one training."""
-    training = EncoderTraining(file, sources, steps, seed)
-
-    def on_step(step: int, loss: float) -> None:
-        if step % 20 == 0:
-            losses = training.losses[-20:]
-            notify(f"seed {seed}: step {step:,} of {steps:,}  loss {np.mean(losses):.3f}")
-
-    training.run(state, on_step)
-    return training.trained().weights
-
-
-def _mean(weights: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    return {name: torch.stack([each[name] for each in weights]).mean(0) for name in weights[0]}
-
-
 def put_into_checkpoint(
     model: str | Path,
     base: str | None,
     documents: Sequence[Document],
     out: Path,
     steps: int,
-    runs: int,
     most_documents: int,
     questions: int,
     seed: int,
@@ -451,13 +431,11 @@ def put_into_checkpoint(
 ) -> None:
     """Train an encoder, weigh it beside a scanner, and save both to the checkpoint ``out``, with a model card.
 
-    Without ``steps`` the encoder is taken as it is; else its weights are the mean of ``runs`` trainings with seeds
-    from ``seed`` on (a model soup, Wortsman et al. 2022). An interrupted training goes on from ``out``'s state
-    files, which are removed at the end. Raises the errors of what it calls, before anything is written.
+    Without ``steps`` the encoder is taken as it is. An interrupted training goes on from ``out``'s state file,
+    which is removed at the end. Raises the errors of what it calls, before anything is written.
     """
     for name, value, least in (
         ("steps", steps, 0),
-        ("runs", runs, 1),
         ("documents", most_documents, 1),
         ("questions", questions, 1),
     ):
@@ -468,10 +446,16 @@ def put_into_checkpoint(
     notify("cutting and tokenizing the documents")
     sources, aside = read_sources(documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed)
     out.mkdir(parents=True, exist_ok=True)
-    states = [out / f"encoder_training_{seed + run}.pt" for run in range(runs)]
+    state = out / "encoder_training.pt"
     if steps:
-        made = [_trained(file, sources, steps, seed + run, states[run], notify) for run in range(runs)]
-        file = file._replace(weights=_mean(made))
+        training = EncoderTraining(file, sources, steps, seed)
+
+        def on_step(step: int, loss: float) -> None:
+            if step % 20 == 0:
+                notify(f"step {step:,} of {steps:,}  loss {np.mean(training.losses[-20:]):.3f}")
+
+        training.run(state, on_step)
+        file = training.trained()
     file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
     encoder = file.loaded("", "cpu", torch.float32)
     mean, deviation = unrelated_cosines(encoder)
@@ -484,7 +468,6 @@ def put_into_checkpoint(
         "started_from": Path(model).name if Path(model).is_dir() else str(model),
         "steps": steps,
         "seed": seed,
-        "runs": runs,
         "documents_by_source": {name: len(source.documents) for name, source in sources.items()},
         "weighed_on": dict(Counter(one.source for one in read)),
     }
@@ -502,6 +485,5 @@ def put_into_checkpoint(
     )
     if "stage" in trained:
         write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
-    for state in states:
-        state.unlink(missing_ok=True)
+    state.unlink(missing_ok=True)
     notify(f"{out}: weights {weights}")

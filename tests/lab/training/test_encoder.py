@@ -140,7 +140,7 @@ def test_a_checkpoint_gets_an_encoder(
 ) -> None:
     said = list[str]()
     base, out = str(tiny_checkpoint), tmp_path / "out"
-    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, steps, 2, 20, 12, 0, said.append)
+    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, steps, 20, 12, 0, said.append)
     scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
     assert scanner.meaning is not None
     assert scanner.checkpoint.settings.training["encoder"]["steps"] == steps
@@ -153,24 +153,11 @@ def test_a_checkpoint_gets_an_encoder(
     assert not list(out.glob("*.pt*"))
 
 
-def test_the_weights_are_the_mean_of_the_runs(
-    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path
-) -> None:
-    def trained(name: str, seed: int, runs: int) -> torch.Tensor:
-        arguments = 2, runs, 20, 12, seed, lambda message: None
-        put_into_checkpoint(bert_folder, str(tiny_checkpoint), DOCUMENTS, tmp_path / name, *arguments)
-        return read_encoder(tmp_path / name / ENCODER)[0].weights["encoder.layer.0.output.dense.bias"]
-
-    first, second, both = trained("a", 5, 1), trained("b", 6, 1), trained("c", 5, 2)
-    assert not torch.equal(first, second)
-    torch.testing.assert_close(both, (first + second) / 2)
-
-
-@pytest.mark.parametrize(("name", "value"), [("steps", -1), ("runs", 0), ("documents", 0), ("questions", 0)])
+@pytest.mark.parametrize(("name", "value"), [("steps", -1), ("documents", 0), ("questions", 0)])
 def test_numbers_out_of_range_are_refused(
     bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, name: str, value: int
 ) -> None:
-    numbers = {"steps": 1, "runs": 1, "documents": 1, "questions": 1} | {name: value}
+    numbers = {"steps": 1, "documents": 1, "questions": 1} | {name: value}
     with pytest.raises(ValueError, match=name):
         put_into_checkpoint(
             bert_folder, str(tiny_checkpoint), DOCUMENTS, tmp_path, *numbers.values(), 0, lambda message: None
