@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
+from spscanner_rag.apps.pages.scanned_document import UNCLEAR
 from spscanner_rag.checkpoint import locate
 
 
@@ -65,6 +66,21 @@ def test_a_question_in_other_words_finds_its_sentence(
 ) -> None:
     (first,) = scanner.scan(question, text).select(top_k=1)
     assert answer in first.text.replace("\n", " ")
+
+
+def test_a_text_about_something_else_hardly_answers(scanner: Scanner) -> None:
+    def answerable(question: str, text: str) -> float:
+        said = scanner.scan(question, text).answerable
+        assert said is not None
+        return said
+
+    for question, right in (
+        ("How many vacation days do I get?", HANDBOOK),
+        ("What animal bit the horse?", DIARY),
+    ):
+        assert answerable(question, right) > UNCLEAR
+        assert all(answerable(question, text) < 0.1 for text in (HANDBOOK, DIARY, REPORT) if text != right)
+    assert all(answerable("Who won the world cup?", text) < 0.1 for text in (HANDBOOK, DIARY, REPORT))
 
 
 def test_the_folder_is_small_enough_for_the_package() -> None:

@@ -40,7 +40,7 @@ class ScannedDocument:
         return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
 
 
-UNCLEAR = 0.3
+UNCLEAR = 0.25
 """Below this probability that a document answers, it is said that no sentence clearly does."""
 
 NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
