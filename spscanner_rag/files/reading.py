@@ -44,7 +44,6 @@ _READERS: dict[Kind, Callable[[str, bytes], Converted]] = {  # each imports its 
     "text": read_text,
     "Markdown": read_markdown,
     "HTML": read_html,
-    "PDF": read_pdf,
     "DOCX": read_docx,
 }
 
@@ -65,13 +64,15 @@ _ARCHIVES = {
 _PAGES = (b"<!doctype html", b"<html")
 
 
-def read(path: str | Path) -> TextFile:
+def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
     """Read a document from a file: plain text, Markdown, HTML, PDF or DOCX.
 
     Parameters
     ----------
     path
         The file; ``-`` is standard input. Its ending says what it is, or else how it begins.
+    seconds
+        For so long a PDF is read; None: by its size. What was read until then is returned, with a note.
 
     Returns
     -------
@@ -89,15 +90,23 @@ def read(path: str | Path) -> TextFile:
     return read_bytes(path, bytes_of(path))
 
 
-def read_bytes(path: str, data: bytes) -> TextFile:
-    """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`."""
+def read_bytes(
+    path: str, data: bytes, *, seconds: float | None = None, cancelled: Callable[[], bool] | None = None
+) -> TextFile:
+    """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`.
+
+    When ``cancelled`` returns True, a PDF is not read further.
+    """
     name = name_of(path)
     kind = kind_of(name, path, data)
     if len(data) > MOST_BYTES[kind]:
         raise _too_large(name, len(data), kind)
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
-    made = _READERS[kind](name, data)
+    if kind == "PDF":
+        made = read_pdf(name, data, seconds=seconds, cancelled=cancelled)
+    else:
+        made = _READERS[kind](name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
     return TextFile(path, made.text, made.blocks, made.pages, made.notes)

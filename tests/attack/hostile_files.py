@@ -126,6 +126,26 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
 }
 
 
+def pdf_of_equal_pages(pages: int, lines: int) -> bytes:
+    """A PDF of different pages with one content."""
+    shown = b"BT /F1 12 Tf 50 700 Td\n" + b"(Hello.) Tj 0 -14 Td\n" * lines + b"ET"
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 3 0 R/Resources<</Font<</F1 4 0 R>>>>>>"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + n) for n in range(pages))),
+        b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        *[page] * pages,
+    ]
+    body, places = b"%PDF-1.7\n", []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(objects) + 1, table, end)
+
+
 def hostile_file(shape: str, size: int) -> tuple[str, bytes]:
     """The name and the content of a file; the word before the colon of its shape is its ending."""
     made = SHAPES[shape](size)

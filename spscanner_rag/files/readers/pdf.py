@@ -1,98 +1,172 @@
-"""PDF to text, page by page, without running headers and footers.
+"""PDF to text, page by page, without running headers and footers; headings by the size of their letters."""
 
-pypdf is what LlamaIndex's and LangChain's own PDF loaders use, so page labels are the same there; it is pure
-Python under a BSD licence, and a broken file raises an error in it instead of ending the program.
-"""
-
-import io
-import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from subprocess import DEVNULL, PIPE, Popen
+from typing import Any
 
 from spscanner_rag.files.documents import Converted, PageStart
-from spscanner_rag.files.readers.text_builder import readable
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import as_written
 
-if TYPE_CHECKING:
-    from pypdf import PdfReader
+LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 4.0
+"""A PDF is read for so long; what was read until then is its text, with a note."""
 
-# pypdf logs what it mends; without a handler, Python would print it.
-logging.getLogger("pypdf").addHandler(logging.NullHandler())
+_EVERY = 0.05  # seconds between two looks at the clock
+_CHILD = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from spscanner_rag.files.readers.pdf_pages import main; main()"
+)
+_LARGER = 1.15  # times the size of most letters, from which on a line is a heading
+_SENTENCE_ENDS = tuple(".,;:")
+
+Record = Mapping[str, Any]  # as `pdf_pages.read_pages` gives them
 
 
-def read_pdf(name: str, data: bytes) -> Converted:
-    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf."""
-    try:
-        from pypdf import PdfReader
-    except ImportError as error:
-        raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"') from error
+def read_pdf(
+    name: str, data: bytes, *, seconds: float | None = None, cancelled: Callable[[], bool] | None = None
+) -> Converted:
+    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf.
 
-    from pypdf.errors import DependencyError
+    It is read in a process of its own, which ends after ``seconds`` (None: by the size of the file), or when
+    ``cancelled`` returns True; the pages that were read until then are the text.
+    """
+    if find_spec("pypdf") is None:
+        raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"')
+    if seconds is None:
+        seconds = LEAST_SECONDS + SECONDS_PER_MEBIBYTE * len(data) / 2**20
+    first, *pages = list(_apart(data, seconds, cancelled)) or [
+        {"broken": f"nothing in {seconds:.0f} seconds"}
+    ]
+    return converted(name, first, pages)
 
-    try:
-        reader = PdfReader(io.BytesIO(data))  # it tries the empty password
-        _unlock(name, reader)
-        number_of_pages = len(reader.pages)
-    except DependencyError:
-        raise _encrypted_with_aes(name) from None
-    except _Refused as error:
-        raise ValueError(str(error)) from None
-    except Exception as error:  # pypdf raises many kinds for broken files
-        raise _broken(name, error) from None
-    texts, unread = [], []
-    for number in range(number_of_pages):
+
+def _apart(data: bytes, seconds: float, cancelled: Callable[[], bool] | None) -> Iterator[Record]:
+    """What another process reads of a PDF until it has to end."""
+    command = [sys.executable, "-I", "-c", _CHILD, json.dumps([path for path in sys.path if path])]
+    stop, ended = time.monotonic() + seconds, threading.Event()
+    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+
+        def watch() -> None:
+            while not ended.wait(_EVERY):
+                if time.monotonic() > stop or (cancelled and cancelled()):
+                    process.kill()
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            texts.append(readable(reader.pages[number].extract_text()))
-        except DependencyError:
-            raise _encrypted_with_aes(name) from None
-        except Exception:
-            texts.append("")
-            unread.append(number + 1)
-    if not any(text.strip() for text in texts):
-        raise ValueError(_no_text(name, number_of_pages, unread))
-    return _joined(texts, _labels(reader, number_of_pages), _notes(texts, unread))
+            try:
+                process.stdin.write(data)
+                process.stdin.close()
+            except OSError:  # it has ended
+                pass
+            for line in process.stdout:
+                if line.endswith(b"\n"):
+                    yield json.loads(line)
+        finally:
+            ended.set()
+            process.kill()
 
 
-class _Refused(Exception):  # noqa: N818 - the file is as its owner wants it
-    """A PDF that is locked."""
-
-
-def _unlock(name: str, reader: "PdfReader") -> None:
-    """Open a PDF that anybody may read but not change; refuse one with a password for reading."""
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise _Refused(
+def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:
+    """The text of the pages that were read, or a ``ValueError`` that says why there is none."""
+    last = pages[-1] if pages else first
+    if "locked" in first:
+        raise ValueError(
             f"{name}: got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
             "first, for example with `qpdf --decrypt --password=...`"
         )
+    if "aes" in last:
+        raise _encrypted_with_aes(name)
+    if "pages" not in first:
+        raise _broken(name, str(first.get("broken")))
+    pages = [page for page in pages if "text" in page]
+    count, labels = first["pages"], first["labels"]
+    texts = [page["text"] for page in pages]
+    unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
+    if not any(text.strip() or page.get("values") for text, page in zip(texts, pages, strict=True)):
+        if count and not pages:
+            raise _broken(name, f"the first of {count} pages takes too much time or memory")
+        raise ValueError(_no_text(name, count, unread))
+    notes = _notes(texts, unread)
+    if len(pages) < count:
+        notes += (
+            f"read {len(pages):,} of {count:,} pages, which took all the time or room for it: split it",
+        )
+    return _joined(pages, labels or [str(number) for number in range(1, count + 1)], notes)
 
 
-def _labels(reader: "PdfReader", number_of_pages: int) -> list[str]:
-    """The labels of the pages in a viewer; their numbers where the file has no valid ones."""
-    try:
-        labels = [str(label) for label in reader.page_labels]
-    except Exception:
-        labels = []
-    right = len(labels) == number_of_pages and all(label.strip() for label in labels)
-    return labels if right else [str(number) for number in range(1, number_of_pages + 1)]
-
-
-def _joined(texts: Sequence[str], labels: Sequence[str], notes: tuple[str, ...]) -> Converted:
+def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> Converted:
     """The pages as one text; a sentence that goes on over a page break is one sentence."""
     parts: list[str] = []
-    pages: list[PageStart] = []
+    starts: list[PageStart] = []
+    blocks: list[Block] = []
     length, before = 0, ""
+    texts = [page["text"] for page in pages]
     spans = page_bodies(texts, list(range(1, len(texts) + 1)))
     bodies = as_written([text[start:end].strip() for text, (start, end) in zip(texts, spans, strict=True)])
-    for number, body in enumerate(bodies, start=1):
+    levels = _levels(pages)
+    for number, (page, body) in enumerate(zip(pages, bodies, strict=True), start=1):
         if before and body:
             parts.append("\n" if sentence_goes_on(before, body) else "\n\n")
             length += len(parts[-1])
-        pages.append(PageStart(length, number, labels[number - 1]))
+        starts.append(PageStart(length, number, labels[number - 1]))
+        blocks += _headings(body, length, page.get("marked", {}), levels)
+        values = "".join(f"\n\n{value}" for value in page.get("values", ()))
+        body += values if body else values[2:] if not length else values
         parts.append(body)
         length += len(body)
         before = body or before
-    return Converted("".join(parts), pages=tuple(pages), notes=notes)
+    return Converted("".join(parts), tuple(blocks), tuple(starts), notes)
+
+
+def _levels(pages: Sequence[Record]) -> dict[float, int]:
+    """The level of a heading by the size of its letters, the largest first; bold ones have negative sizes."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for size, characters in page.get("sizes", ()):
+            sizes[size] += characters
+    if not sizes:
+        return {}
+    body = sizes.most_common(1)[0][0]
+    marked = {size for page in pages for size in page.get("marked", {}).values()}
+    large = sorted({abs(size) for size in marked if abs(size) >= _LARGER * body}, reverse=True)
+    levels = {size: min(number, 6) for number, size in enumerate(large, start=1)}
+    bold = {size: levels.get(-size, min(len(levels) + 1, 6)) for size in marked if size < 0 and -size >= body}
+    return levels | bold
+
+
+def _headings(
+    body: str, offset: int, marked: Mapping[str, float], levels: Mapping[float, int]
+) -> Iterator[Block]:
+    """The lines of a page that are headings; several lines of one size, one below the other, are one."""
+    open_block: Block | None = None
+    start = 0
+    for line in body.split("\n"):
+        words = " ".join(line.split())
+        level = levels.get(marked.get(words, 0), 0)
+        if level and any(map(str.isalpha, words)) and not words.endswith(_SENTENCE_ENDS):
+            first = offset + start + len(line) - len(line.lstrip())
+            end = offset + start + len(line.rstrip())
+            if open_block and open_block.level == level:
+                open_block = open_block._replace(end=end, title=f"{open_block.title} {words}")
+            else:
+                yield from [open_block] if open_block else ()
+                open_block = Block(first, end, "heading", level=level, title=words)
+        elif words and open_block:
+            yield open_block
+            open_block = None
+        start += len(line) + 1
+    yield from [open_block] if open_block else ()
 
 
 def _notes(texts: Sequence[str], unread: Sequence[int]) -> tuple[str, ...]:
@@ -122,8 +196,7 @@ def _encrypted_with_aes(name: str) -> ValueError:
     )
 
 
-def _broken(name: str, error: Exception) -> ValueError:
-    reason = f"{type(error).__name__}: {error}"[:120]
+def _broken(name: str, reason: str) -> ValueError:
     return ValueError(
         f"{name}: got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
         "repair it, for example with `qpdf in.pdf out.pdf`"

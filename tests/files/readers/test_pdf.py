@@ -3,7 +3,7 @@
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,18 @@ import pytest
 
 pytest.importorskip("pypdf", reason="the extra files is not installed")
 
-from spscanner_rag.files.readers.pdf import read_pdf
+from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.readers.pdf import converted, read_pdf
+from spscanner_rag.files.readers.pdf_pages import read_pages
 
 PdfOf = Callable[..., bytes]
+
+
+def read_here(data: bytes) -> Converted:
+    """As `read_pdf`, in this process, which is quicker."""
+    first, *pages = read_pages(data)
+    return converted("a.pdf", first, pages)
+
 
 PAGES = [
     ["The Treaty", "It rained in the harbour all day long.", "The council of the towns signed a", "1"],
@@ -93,7 +102,9 @@ def test_aes_without_its_package_is_told(pdf_of: PdfOf, tmp_path: Path) -> None:
         (tmp_path / "a.pdf").write_bytes(data)
         without = (
             "import sys; sys.modules['cryptography'] = sys.modules['Crypto'] = None\n"
-            "from spscanner_rag.files import read\nread(sys.argv[1])"
+            "from spscanner_rag.files.readers import pdf, pdf_pages\n"
+            "pdf.converted('a.pdf', *[[first, pages] for first, *pages in "
+            "[list(pdf_pages.read_pages(open(sys.argv[1], 'rb').read()))]][0])"
         )
         told = subprocess.run(
             [sys.executable, "-c", without, tmp_path / "a.pdf"], capture_output=True, text=True, check=False
@@ -104,6 +115,107 @@ def test_aes_without_its_package_is_told(pdf_of: PdfOf, tmp_path: Path) -> None:
         )
 
 
+def form(*fields: dict[str, Any]) -> Callable[[Any], None]:
+    """Adds annotations to the first page of a PDF: names of objects begin with a slash, a list is the parents."""
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+
+    def made(values: dict[str, Any]) -> Any:
+        typed = {
+            NameObject(f"/{key}"): value
+            if not isinstance(value, str)
+            else NameObject(value)
+            if value.startswith("/")
+            else TextStringObject(value)
+            for key, value in values.items()
+        }
+        return DictionaryObject(typed)
+
+    def add(writer: Any) -> None:
+        widgets = []
+        for field in fields:
+            parent = writer._add_object(made(field["Parent"])) if "Parent" in field else None
+            own = {**field, "Parent": parent} if parent else field
+            widgets.append(writer._add_object(made({"Subtype": "/Widget", **own})))
+        writer.pages[0][NameObject("/Annots")] = ArrayObject(widgets)
+
+    return add
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ({"FT": "/Tx", "T": "tenant", "V": "Bob Hale"}, "tenant: Bob Hale"),
+        ({"FT": "/Tx", "T": "f1", "TU": "Name of the mill", "V": "Old\nMill"}, "Name of the mill: Old Mill"),
+        ({"FT": "/Btn", "T": "agreed", "V": "/Yes"}, "agreed: Yes"),
+        ({"T": "city", "Parent": {"FT": "/Ch", "T": "home", "V": "Riga"}}, "home.city: Riga"),
+        ({"Subtype": "/FreeText", "Contents": "Paid on 3 May."}, "Paid on 3 May."),
+    ],
+)
+def test_what_was_typed_into_a_form_is_read_on_its_page(
+    pdf_of: PdfOf, field: dict[str, Any], expected: str
+) -> None:
+    found = read_here(
+        pdf_of([["A form."], ["Its end."]], finish=form(field, field, {"FT": "/Tx", "T": "empty"}))
+    )
+    assert found.text == f"A form.\n\n{expected}\n\nIts end."
+    assert [page.start for page in found.pages] == [0, len(found.text) - len("Its end.")]
+    assert read_here(pdf_of([[]], finish=form(field))).text == expected
+    off = {"FT": "/Btn", "T": "no", "V": "/Off"}
+    assert read_here(pdf_of([["A form."]], finish=form(off))).text == "A form."
+
+
+def sized(pdf_of: PdfOf, *lines: tuple[float, str]) -> bytes:
+    """A page of lines of letters of a size; bold ones have a negative size."""
+
+    def set_lines(writer: Any) -> None:
+        from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+        page = writer.pages[0]
+        fonts = page["/Resources"]["/Font"]
+        bold = DictionaryObject(fonts["/F1"].get_object())
+        bold[NameObject("/BaseFont")] = NameObject("/Helvetica-Bold")
+        fonts[NameObject("/F2")] = writer._add_object(bold)
+        stream = DecodedStreamObject()
+        shown = "".join(f"/F{1 + (size < 0)} {abs(size)} Tf ({text}) Tj T*\n" for size, text in lines)
+        stream.set_data(f"BT 30 TL 60 780 Td\n{shown}ET".encode())
+        page[NameObject("/Contents")] = writer._add_object(stream)
+
+    return pdf_of([["x"]], finish=set_lines)
+
+
+PROSE = (11.0, "It rained in the harbour all day long, and nobody came.")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([(20, "The Treaty"), PROSE, (14, "Its end"), PROSE], [("The Treaty", 1), ("Its end", 2)]),
+        ([(20, "A long title"), (20, "in two lines"), PROSE], [("A long title in two lines", 1)]),
+        ([(-11, "Terms"), PROSE, (-11, "This is bold."), PROSE], [("Terms", 1)]),
+        ([(16, "1"), PROSE, (11.5, "hardly larger"), PROSE], []),
+        ([(-16, "Terms"), PROSE, (-11, "Rent"), PROSE], [("Terms", 1), ("Rent", 2)]),
+    ],
+)
+def test_headings_are_lines_in_larger_or_bold_letters(
+    pdf_of: PdfOf, lines: Sequence[tuple[float, str]], expected: list[tuple[str, int]]
+) -> None:
+    found = read_here(sized(pdf_of, *lines))
+    assert [(block.title, block.level) for block in found.blocks] == expected
+    assert all(found.text[block.start : block.end].split() == block.title.split() for block in found.blocks)
+
+
+def test_a_pdf_that_takes_too_long_is_read_in_part(pdf_of: PdfOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pdf_of([["One."], ["Two."]])
+    with pytest.raises(ValueError, match=r"a\.pdf: got a PDF that cannot be read \(nothing in 0 seconds\)"):
+        read_pdf("a.pdf", data, seconds=0)
+    with pytest.raises(ValueError, match=r"got a PDF that cannot be read"):
+        read_pdf("a.pdf", data, cancelled=lambda: True)
+    monkeypatch.setattr("spscanner_rag.files.readers.pdf_pages.MOST_CHARACTERS", 6)
+    found = read_here(data)
+    assert found.text == "One."
+    assert found.notes == ("read 1 of 2 pages, which took all the time or room for it: split it",)
+
+
 def test_damaged_files_are_read_or_told_in_one_line(pdf_of: PdfOf, capfd: pytest.CaptureFixture[str]) -> None:
     whole, chance = pdf_of(PAGES), random.Random(0)
     for _ in range(40):
@@ -112,7 +224,7 @@ def test_damaged_files_are_read_or_told_in_one_line(pdf_of: PdfOf, capfd: pytest
             data[chance.randrange(8, len(data))] = chance.randrange(256)
         told = None
         try:
-            read_pdf("a.pdf", bytes(data))
+            read_here(bytes(data))
         except ValueError as error:
             told = str(error)
         assert told is None or (told.startswith("a.pdf: got ") and len(told) < 400 and "\n" not in told)
