@@ -6,6 +6,7 @@ import stat
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -91,11 +92,11 @@ def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
 
 
 def read_bytes(
-    path: str, data: bytes, *, seconds: float | None = None, cancelled: Callable[[], bool] | None = None
+    path: str, data: bytes, *, seconds: float | None = None, check: Callable[[], None] | None = None
 ) -> TextFile:
     """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`.
 
-    When ``cancelled`` returns True, a PDF is not read further.
+    ``check`` is called while a PDF is read, and may raise to end it.
     """
     name = name_of(path)
     kind = kind_of(name, path, data)
@@ -103,10 +104,8 @@ def read_bytes(
         raise _too_large(name, len(data), kind)
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
-    if kind == "PDF":
-        made = read_pdf(name, data, seconds=seconds, cancelled=cancelled)
-    else:
-        made = _READERS[kind](name, data)
+    reader = partial(read_pdf, seconds=seconds, check=check) if kind == "PDF" else _READERS[kind]
+    made = reader(name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
     return TextFile(path, made.text, made.blocks, made.pages, made.notes)

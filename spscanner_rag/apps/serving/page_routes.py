@@ -65,20 +65,20 @@ def front_page(needs_token: bool) -> str:
 
 
 def _cut_document(service: Service, body: Page, check: Callable[[], None]) -> tuple[TextFile, Sequence[Unit]]:
-    document = _document(body)
+    document = _document(body, check)
     service.check_size([len(document.text)], len(body.query))
     cut = partial(service.scanner.reading.cut, between_pieces=check)
     units = segment_blocks(document.text, document.blocks, cut) if document.blocks else cut(document.text)
     return document, units
 
 
-def _document(body: Page) -> TextFile:
+def _document(body: Page, check: Callable[[], None]) -> TextFile:
     if (body.text is None) == (body.file is None):
         raise RefusedError(422, "got both or neither of text and file; expected one of them")
     if body.file is None:
         return TextFile(PASTED, body.text or "")
     try:
-        return read_bytes(body.name or "document", base64.b64decode(body.file, validate=True))
+        return read_bytes(body.name or "document", base64.b64decode(body.file, validate=True), check=check)
     except binascii.Error as error:
         raise RefusedError(422, f"file: got no base64 ({error})") from None
     except (ValueError, ImportError) as error:

@@ -30,34 +30,36 @@ Record = Mapping[str, Any]  # as `pdf_pages.read_pages` gives them
 
 
 def read_pdf(
-    name: str, data: bytes, *, seconds: float | None = None, cancelled: Callable[[], bool] | None = None
+    name: str, data: bytes, *, seconds: float | None = None, check: Callable[[], None] | None = None
 ) -> Converted:
     """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf.
 
-    It is read in a process of its own, which ends after ``seconds`` (None: by the size of the file), or when
-    ``cancelled`` returns True; the pages that were read until then are the text.
+    It is read in a process of its own, which ends after ``seconds`` (None: by the size of the file); the pages
+    that were read until then are the text. ``check`` is called meanwhile, and what it raises ends the process too.
     """
     if find_spec("pypdf") is None:
         raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"')
     if seconds is None:
         seconds = LEAST_SECONDS + SECONDS_PER_MEBIBYTE * len(data) / 2**20
-    first, *pages = list(_apart(data, seconds, cancelled)) or [
-        {"broken": f"nothing in {seconds:.0f} seconds"}
-    ]
+    first, *pages = list(_apart(data, seconds, check)) or [{"broken": f"nothing in {seconds:.0f} seconds"}]
     return converted(name, first, pages)
 
 
-def _apart(data: bytes, seconds: float, cancelled: Callable[[], bool] | None) -> Iterator[Record]:
+def _apart(data: bytes, seconds: float, check: Callable[[], None] | None) -> Iterator[Record]:
     """What another process reads of a PDF until it has to end."""
     command = [sys.executable, "-I", "-c", _CHILD, json.dumps([path for path in sys.path if path])]
     stop, ended = time.monotonic() + seconds, threading.Event()
+    raised: list[BaseException] = []
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
 
         def watch() -> None:
-            while not ended.wait(_EVERY):
-                if time.monotonic() > stop or (cancelled and cancelled()):
-                    process.kill()
-                    return
+            try:
+                while not ended.wait(_EVERY) and time.monotonic() < stop:
+                    if check:
+                        check()
+            except BaseException as error:
+                raised.append(error)
+            process.kill()
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -75,6 +77,9 @@ def _apart(data: bytes, seconds: float, cancelled: Callable[[], bool] | None) ->
         finally:
             ended.set()
             process.kill()
+            watcher.join()
+    if raised:
+        raise raised[0]
 
 
 def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:
