@@ -145,7 +145,8 @@ def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
 
 @pytest.mark.parametrize("extra", sorted(set(extras()) - NOT_FOR_USERS))
 def test_code_stands_behind_every_requirement(extra: str) -> None:
-    assert {name for name in packages(extra) if import_name(name) not in imported_by_the_code()} == set()
+    asked = packages(extra) - {"h11"}  # uvicorn's; asked for because of its floor
+    assert {name for name in asked if import_name(name) not in imported_by_the_code()} == set()
 
 
 def test_the_core_needs_no_framework() -> None:
@@ -190,6 +191,26 @@ def test_constraints_pin_every_requirement_within_its_range() -> None:
         if name not in tested_apart:
             assert requirement.specifier.contains(pins[name]), requirement
     assert not [pin for pin in pins.values() if "+" in pin], "a local build label fits one index only"
+    assert len(pins) == len(pairs), "a package is named twice"
+
+
+KNOWN_FAULTS = {
+    "h11": ("0.14.0", "CVE-2025-43859: chunked bodies"),
+    "jinja2": ("3.1.5", "CVE-2025-27516: the sandbox"),
+    "langchain-core": ("1.3.2", "CVE-2026-44843, CVE-2025-68664: deserialization"),
+    "nltk": ("3.9.4", "CVE-2026-12243, CVE-2025-14009: paths of data"),
+    "pypdf": ("6.14.1", "CVE-2026-59935 and many of 2025: denial of service"),
+    "torch": ("2.5.1", "CVE-2025-32434: weights_only"),
+}
+"""The last version with the fault, and what it is: no requirement admits it."""
+
+
+@pytest.mark.parametrize("name", KNOWN_FAULTS)
+def test_no_requirement_admits_a_version_with_a_known_fault(name: str) -> None:
+    version, fault = KNOWN_FAULTS[name]
+    asked = {each for group in extras().values() for each in group if canonicalize_name(each.name) == name}
+    assert asked
+    assert not [str(each) for each in asked if each.specifier.contains(version)], fault
 
 
 @pytest.fixture(scope="module")
