@@ -3,10 +3,17 @@
 import contextlib
 import io
 import json
+import re
 import socket
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import httpx
@@ -19,8 +26,10 @@ from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.reading_queue import Job
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
+from tests.apps.cli.serving import serving
 from tests.apps.serving.conftest import Asking, running, serve
 from tests.attack.conftest import Attempt
+from tests.attack.hostile_requests import Hostile, hostile_request
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -313,3 +322,47 @@ def test_collections_have_a_budget(serve: Serve, monkeypatch: pytest.MonkeyPatch
     assert (known(kept[0][0]), known(kept[1][0]), known(newest)) == (True, False, True)
     assert put(300, "d")[1] == 413
     assert known(newest)
+
+
+def test_requests_of_every_kind_get_an_answer(client: httpx.Client, attempt: Attempt) -> None:
+    random = Random(1)
+    for _ in range(60):
+        asked = hostile_request(random, 3_000)
+        with attempt("server: drawn requests"):
+            assert answered(client, asked) < 500
+
+
+def answered(client: httpx.Client, asked: Hostile) -> int:
+    kind = {"content-type": "application/json"}
+    return client.request(asked.method, asked.path, content=asked.body, headers=kind).status_code
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Path, attempt: Attempt) -> None:
+    limits = ("--max-body-mb", 8, "--max-seconds", 10, "--device", "cpu")
+    with serving(tiny_checkpoint, *limits) as (process, url):
+        assert process.stderr is not None
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        over, waits = threading.Event(), []
+
+        def watch() -> None:
+            with httpx.Client(base_url=url, timeout=60) as watching:
+                while not over.wait(0.1):
+                    asked = time.monotonic()
+                    assert watching.get("/health").status_code == 200
+                    waits.append(time.monotonic() - asked)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        random = Random(0)
+        requests = [hostile_request(random, 7_900_000) for _ in range(2_000)]
+        with httpx.Client(base_url=url, timeout=60) as asking, ThreadPoolExecutor(4) as clients:
+            for asked, status in zip(requests, clients.map(partial(answered, asking), requests), strict=True):
+                with attempt("server: drawn requests"):
+                    assert status < 500 or status == 504, (asked.path, asked.body[:300])
+        over.set()
+        watcher.join()
+        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+        assert int(peak) < 2**20
+        assert max(waits) < 2

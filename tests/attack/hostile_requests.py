@@ -1,0 +1,188 @@
+"""Requests drawn from a seed: every route, with fields that are right, wrong, missing, huge or nested."""
+
+import base64
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from random import Random
+from typing import NamedTuple
+
+TEXTS = [
+    "The keeper left. ",
+    "a. ",
+    "x",
+    "é, ",
+    "\n",
+    "1.2 (3) ",
+    "[]{}",
+    "😀! ",
+    "a\u0301\u200b",
+    "- b\n",
+    "| c | d |\n",
+    "\x00",
+]
+ITEMS = [
+    "1",
+    "{}",
+    "[]",
+    '""',
+    '"a. b"',
+    '{"":{}}',
+    "[[1]]",
+    "null",
+    "-1",
+    "1e99",
+    r'"\ud800"',
+    "NaN",
+    '{"text":"a"}',
+    "[0,1,null]",
+]
+FILES = [
+    b"%PDF-1.7\n1 0 obj <<>> ",
+    b"PK\x03\x04",
+    b"<html><table>",
+    b"# a\n\n> ",
+    b"<p>" * 50,
+    b"\xff\xfe",
+    b"* b\n",
+]
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "/v1/scan": (
+        "query",
+        "text",
+        "documents",
+        "top_k",
+        "context",
+        "threshold",
+        "order",
+        "merge",
+        "stream",
+        "max_tokens",
+    ),
+    "/v1/rerank": ("query", "documents", "objects", "rank_fields", "top_n", "return_documents"),
+    "/v2/rerank": ("query", "documents", "objects", "top_n"),
+    "/rerank": ("query", "texts", "raw_scores", "return_text", "return_pruned_text", "pruned_sentences"),
+    "/v1/score": ("requests", "together", "collection"),
+    "/v1/segment": ("texts",),
+    "/v1/count_tokens": ("texts",),
+    "/v1/page": ("query", "text", "file", "name", "top_k"),
+    "/v1/collections/": (),
+    "/v1/models": (),
+    "/": (),
+}
+_NAMES = {"objects": "documents"}  # fields of one name in two forms
+
+
+class Hostile(NamedTuple):
+    """A request."""
+
+    method: str
+    path: str
+    body: bytes
+
+
+def hostile_request(random: Random, largest: int) -> Hostile:
+    """Draw a request whose body has about ``largest`` bytes at most."""
+    path = random.choice(list(FIELDS))
+    size = int(largest ** random.uniform(0.1, 1.0))
+    method = "GET" if not FIELDS[path] else "POST"
+    if path == "/v1/collections/":
+        content = random.randbytes(min(size, 9_999)) + bytes(size)
+        return Hostile("PUT", path + sha256(content).hexdigest(), content)
+    if method == "GET":
+        return Hostile(method, path, b"")
+    if random.random() < 0.1:
+        return Hostile(method, path, _text(random, size).encode())
+    names = [name for name in FIELDS[path] if random.random() < 0.6 or name == "query"]
+    random.shuffle(names)
+    large = random.choice(names or [""])
+    fields = [
+        f'"{_NAMES.get(name, name)}":{_value(random, name, size if name == large else 200)}' for name in names
+    ]
+    if random.random() < 0.1:
+        fields += [f'"{number}":{random.choice(ITEMS)}' for number in range(size // 12)]
+    return Hostile(method, path, ("{" + ",".join(fields) + "}").encode("utf-8", "replace"))
+
+
+def _value(random: Random, name: str, size: int) -> str:
+    """JSON of a field: mostly what it expects, else anything."""
+    if random.random() < 0.2:
+        return _anything(random, size)
+    return _EXPECTED.get(name, _text_json)(random, size)
+
+
+def _anything(random: Random, size: int) -> str:
+    item = random.choice(ITEMS)
+    many = size // (len(item) + 1)
+    shape = random.randrange(4)
+    if shape == 0:
+        return item
+    if shape == 1:
+        return "[" * many
+    if shape == 2:
+        return "{" + ",".join(f'"{number:x}":{item}' for number in range(many // 3)) + "}"
+    return "[" + ",".join([item] * many) + "]"
+
+
+def _text(random: Random, size: int) -> str:
+    piece = random.choice(TEXTS)
+    return piece * max(1, size // len(piece.encode()))
+
+
+def _text_json(random: Random, size: int) -> str:
+    return json.dumps(_text(random, size), ensure_ascii=random.random() < 0.2)
+
+
+def _texts(random: Random, size: int) -> str:
+    count = random.choice([0, 1, 3, 300, 3_000])
+    return json.dumps(
+        [_text(random, size // max(1, count)) for _ in range(min(count, size))], ensure_ascii=False
+    )
+
+
+def _objects(random: Random, size: int) -> str:
+    pieces = [
+        f'{{"text":{_text_json(random, 20)},"t{number}":{_anything(random, size // 9)}}}'
+        for number in range(9)
+    ]
+    return "[" + ",".join(pieces) + "]"
+
+
+def _requests(random: Random, size: int) -> str:
+    text = _text(random, size // 4)
+    step = random.choice([1, 7, 300])
+    model_text = random.choice([None, "b", "The keeper left. " * 5])
+    units = [(start, start + step, model_text) for start in range(0, min(len(text), size // 12), step)]
+    return json.dumps([{"query": "Who left?", "text": text, "units": units}], ensure_ascii=False)
+
+
+def _file(random: Random, size: int) -> str:
+    return json.dumps(base64.b64encode(random.choice(FILES) * max(1, size // 30)).decode())
+
+
+def _number(random: Random, _: int) -> str:
+    return random.choice(["0", "1", "10", "0.5", "null", "-1", "9" * 30, "true"])
+
+
+_EXPECTED: dict[str, Callable[[Random, int], str]] = {
+    "query": lambda random, size: _text_json(random, min(size, 9_000)),
+    "documents": _texts,
+    "texts": _texts,
+    "objects": _objects,
+    "requests": _requests,
+    "rank_fields": lambda random, size: json.dumps([random.choice(["text", "t1", "t2"])] * min(2_000, size)),
+    "file": _file,
+    "name": lambda random, _: json.dumps(
+        random.choice(["a.pdf", "a.docx", "../a.md", "a.html", "\x1b[31m.txt"])
+    ),
+    "collection": lambda random, _: json.dumps("0" * random.choice([64, 3])),
+    "order": lambda random, _: random.choice(['"score"', '"document"', '"x"']),
+    **dict.fromkeys(
+        ("top_k", "context", "threshold", "merge", "max_tokens", "top_n", "pruned_sentences"), _number
+    ),
+    **dict.fromkeys(
+        ("return_documents", "raw_scores", "return_text", "return_pruned_text", "together", "stream"),
+        lambda random, _: random.choice(["true", "false", "1"]),
+    ),
+}
