@@ -109,6 +109,10 @@ class Answer(ABC, Generic[Item, Result]):
     def content(self, of: Item | Result) -> str:
         """Return the text of an item or a result, without metadata."""
 
+    def sent(self, result: Result) -> str:
+        """Return what the framework gives to a language model of a result, which ``max_tokens`` counts."""
+        return self.content(result)
+
     @abstractmethod
     def own_score(self, item: Item) -> float | None:
         """Return the score that an item came with, if any."""

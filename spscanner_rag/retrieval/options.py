@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -19,13 +20,19 @@ from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.search import Hit, Selection, search
+from spscanner_rag.retrieval.search import Hit, Scored, Selection, score
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 if TYPE_CHECKING:
     from spscanner_rag.encoder.meaning import Meaning
+
+SENT_SEPARATOR = "\n\n"
+"""What frameworks write between two results."""
+
+BUDGETS_TRIED = 10
+"""Of text alone, until what is sent fits ``max_tokens``."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +88,15 @@ class SentenceSearch:
         return replace(self, collection=corpus.collection)
 
     def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
-        """The best passages of all texts together. If there is nothing to read, no scorer is loaded."""
+        """The best passages of all texts together."""
+        scored = self._scored(query, texts, cancelled)
+        return [] if scored is None else scored.hits(self.selection)
+
+    def _scored(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled) -> Scored | None:
+        """The scores of all sentences. If there is nothing to read, no scorer is loaded."""
         if not any(joined.text.strip() for joined in texts):
-            return []
-        return search(
+            return None
+        return score(
             self.choice.resolve(),
             query,
             texts,
@@ -102,36 +114,86 @@ class SentenceSearch:
         cancelled: Cancelled = never,
     ) -> list[Result]:
         """The best sentences of all texts together, or their pieces, as the objects of a framework's `Answer`."""
-        answer, joined = made(self.keep_retrieval_score), [text.joined for text in texts]
-        if self.return_nodes == "sentence":
-            for hit in self(query, joined, cancelled):
-                answer.add_sentence(hit, texts[hit.joined])
-        else:
-            pruned = self.return_nodes == "pruned"
-            kept = self.pieces(query, joined, cancelled, pruned=pruned)
-            count = self.token_counter() if kept and pruned else None
-            for own in kept:
-                text, cut_down = texts[own.joined], None
-                if pruned:
-                    whole = answer.content(text.items[own.piece])
-                    content = pruned_text(whole, text.joined, own)
-                    cut_down = content, reduction_metadata(whole, content, count)
-                answer.add_piece(own.best, text, own.piece, cut_down)
+        scored = self._scored(query, [text.joined for text in texts], cancelled)
+        if scored is None:
+            return []
+
+        def chosen(selection: Selection) -> Answer[Item, Result]:
+            answer = made(self.keep_retrieval_score)
+            self._add(answer, scored, texts, selection)
+            return answer
+
+        answer = chosen(self.selection)
+        if self.selection.max_tokens is not None and self.return_nodes != "node":
+            answer = self._within_budget(answer, chosen)
         if self.keep_compression and answer.found:
-            tokens = self._tokens(map(answer.content, answer.found), (text.text for text in joined))
+            tokens = self._tokens(map(answer.content, answer.found), (text.joined.text for text in texts))
             for result in answer.found:
                 answer.set_compression(result, *tokens)
         return answer.found
 
-    def pieces(
-        self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never, *, pruned: bool = False
-    ) -> list[KeptPiece]:
+    def _add(
+        self,
+        answer: Answer[Item, Result],
+        scored: Scored,
+        texts: Sequence[ReadText[Item]],
+        selection: Selection,
+    ) -> None:
+        """Add what is selected to an answer."""
+        if self.return_nodes == "sentence":
+            for hit in scored.hits(selection):
+                answer.add_sentence(hit, texts[hit.joined])
+            return
+        pruned = self.return_nodes == "pruned"
+        kept = self.pieces(scored, selection, pruned=pruned)
+        count = self.token_counter() if kept and pruned else None
+        for own in kept:
+            text, cut_down = texts[own.joined], None
+            if pruned:
+                whole = answer.content(text.items[own.piece])
+                content = pruned_text(whole, text.joined, own)
+                cut_down = content, reduction_metadata(whole, content, count)
+            answer.add_piece(own.best, text, own.piece, cut_down)
+
+    def _within_budget(
+        self, answer: Answer[Item, Result], chosen: Callable[[Selection], Answer[Item, Result]]
+    ) -> Answer[Item, Result]:
+        """The answer, or a smaller one where what the framework sends beside its text exceeds the budget."""
+        most, count = self.selection.max_tokens, self.token_counter()
+        assert most is not None
+        assert count is not None, "`of` asks for a counter"
+        if all(answer.sent(result) == answer.content(result) for result in answer.found):
+            return answer
+        counted = cache(count)  # most sentences come again
+
+        def tokens(of: Answer[Item, Result]) -> int:
+            return sum(counted(of.sent(result) + SENT_SEPARATOR) for result in of.found)
+
+        if (sent := tokens(answer)) <= most:
+            return answer
+        fits, too_many = None, most
+        budget = most * sum(map(counted, map(answer.content, answer.found))) // sent
+        for _ in range(BUDGETS_TRIED):
+            budget = min(max(budget, 1), too_many - 1)
+            if budget < 1 or (fits and budget <= fits[0]):
+                break
+            tried = chosen(replace(self.selection, max_tokens=budget, count_tokens=counted))
+            if tokens(tried) <= most:
+                fits = budget, tried
+            else:
+                too_many = budget
+            budget = ((fits[0] if fits else 0) + too_many) // 2
+        if fits:
+            return fits[1]
+        answer.found.clear()
+        return answer
+
+    def pieces(self, scored: Scored, selection: Selection, *, pruned: bool = False) -> list[KeptPiece]:
         """The pieces with the best sentences, in the order selected; ``pruned``: only those with text left."""
-        unmerged = replace(self, selection=replace(self.selection, merge=False))
-        kept = kept_pieces(texts, unmerged(query, texts, cancelled))
+        kept = kept_pieces(scored.texts, scored.hits(replace(selection, merge=False)))
         if pruned:
             kept = [piece for piece in kept if piece.spans]
-        if self.selection.order == "score":
+        if selection.order == "score":
             kept.sort(key=lambda piece: -piece.best.logit)
         return kept
 

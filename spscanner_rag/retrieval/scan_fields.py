@@ -61,7 +61,7 @@ class ScanFields(BaseModel):
     """Minimum probability that a document answers, from 0 to 1; what is below gives no result."""
 
     max_tokens: SkipValidation[int | None] = None
-    """Token budget of all results together; None for no budget."""
+    """Token budget of all results together, with the metadata that LlamaIndex sends with each; None for none."""
 
     count_tokens: SkipValidation[Callable[[str], int] | str | None] = None
     """Token counter: a callable or the name of a tiktoken encoding. None: the scanner's own tokenizer."""

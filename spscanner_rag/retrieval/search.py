@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,33 @@ class Hit(NamedTuple):
     answerable: float | None = None  # the probability that its text answers, where the scorer says it
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Texts with the scores of their sentences, of which hits are selected."""
+
+    texts: Sequence[JoinedText]
+    scanned: Sequence[ScanResult]
+    best: Sequence[float]  # of each text, the score of its best sentence
+    answerable: Sequence[float | None]  # of each text
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together(self.scanned)
+
+    def hits(self, choose: Selection) -> list[Hit]:
+        """The passages of a selection."""
+        hits: list[Hit] = []
+        if not self.texts:
+            return hits
+        for number, passage in self._together.select(choose):
+            start, end, own = passage.start, passage.end, self.scanned[number]
+            logit = float(own.logits[slice(*np.searchsorted(own.starts, (start, end)))].max())
+            place = self.texts[number].place(start, end)
+            of_text = self.best[number], self.answerable[number]
+            hits.append(Hit(passage.text, passage.score, logit, number, place, start, end, *of_text))
+        return hits
+
+
 def search(
     scorer: Scorer,
     query: str,
@@ -57,7 +85,22 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts, ``batch_size`` texts at a time, and ``choose`` the best.
+    """`score` and the hits of ``choose``."""
+    options: dict[str, Any] = {"collection": collection, "batch_size": batch_size, "cancelled": cancelled}
+    return score(scorer, query, texts, choose, **options).hits(choose)
+
+
+def score(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[JoinedText],
+    choose: Selection,
+    *,
+    collection: CollectionIndex | None = None,
+    batch_size: int = 64,
+    cancelled: Cancelled = never,
+) -> Scored:
+    """Score the sentences of several texts, ``batch_size`` texts at a time, for selections like ``choose``.
 
     The texts are one collection, so that their scores compare, or ``collection`` has the words of a larger one.
     Sentences that overlap no piece are scored but not selected, nor are those of texts below ``require_answer``.
@@ -73,8 +116,6 @@ def search(
             f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
             "scanner with its own encoder, such as the bundled one, or threshold= instead"
         )
-    if not texts:
-        return []
     counted: list[list[Unit]] = []
     if collection is None and len(texts) > 1 and getattr(scorer, "uses_collection", False):
         counted = [_cut_before(scorer, texts, number, cancelled) for number in range(len(texts))]
@@ -92,14 +133,7 @@ def search(
             answers = choose.require_answer is None or (answerable[-1] or 0.0) >= choose.require_answer
             scanned.append(_scanned(query, texts[number], units if answers else [], logits, counter))
             best.append(float(sigmoid(logits.max(initial=-np.inf))))
-    hits = []
-    for number, passage in Together(scanned).select(choose):
-        start, end, own = passage.start, passage.end, scanned[number]
-        logit = float(own.logits[slice(*np.searchsorted(own.starts, (start, end)))].max())
-        place = texts[number].place(start, end)
-        of_text = best[number], answerable[number]
-        hits.append(Hit(passage.text, passage.score, logit, number, place, start, end, *of_text))
-    return hits
+    return Scored(texts, scanned, best, answerable)
 
 
 def _scanned(

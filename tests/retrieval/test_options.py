@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from spscanner_rag.retrieval import Piece, SentenceSearch, join_pieces
+from spscanner_rag.retrieval.answers import KeptPiece
+from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import never
 
 OPTIONS: dict[str, Any] = {
     "model": None,
@@ -45,6 +48,12 @@ class Lengths:
 
     def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
         return np.array([unit.end - unit.start for unit in units], np.float32)
+
+
+def pieces_of(search: SentenceSearch, texts: Sequence[JoinedText], **options: bool) -> list[KeptPiece]:
+    scored = search._scored(QUERY, texts, never)
+    assert scored is not None
+    return search.pieces(scored, search.selection, **options)
 
 
 def search_of(**options: Any) -> SentenceSearch:
@@ -84,15 +93,15 @@ def test_the_pieces_of_the_best_sentences() -> None:
     ]
     texts = join_pieces(pieces)
     options = {"scorer": Lengths(), "best": 2, "merge_adjacent": True}
-    found = search_of(**options).pieces(QUERY, texts)
+    found = pieces_of(search_of(**options), texts)
     assert [(own.piece, own.best.text) for own in found] == [
         (2, "The longest sentence of this text."),
         (0, "A longer one of all."),
         (1, "A longer one of all."),
     ]
     in_order = search_of(**options, order="document")
-    assert [own.piece for own in in_order.pieces(QUERY, texts)] == [0, 1, 2]
-    assert [own.piece for own in in_order.pieces(QUERY, texts, pruned=True)] == [0, 2]
+    assert [own.piece for own in pieces_of(in_order, texts)] == [0, 1, 2]
+    assert [own.piece for own in pieces_of(in_order, texts, pruned=True)] == [0, 2]
 
 
 def test_nothing_to_read_loads_nothing() -> None:

@@ -222,3 +222,45 @@ def test_sentence_nodes_say_where_they_come_from(chunks: list[BaseNode]) -> None
         assert node.get_content() in parent.get_content()
         assert node.parent_node.hash == parent.hash
         assert node.metadata.items() >= parent.metadata.items()
+
+
+@pytest.mark.parametrize("budget", [40, 160, 400])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"merge_adjacent": True},
+        {"context_sentences": 1},
+        {"return_nodes": "pruned"},
+        {"order": "document"},
+    ],
+)
+@pytest.mark.parametrize("long", [0, 20])
+def test_a_budget_holds_for_what_is_sent(
+    chunks: list[BaseNode], word_scorer: Any, budget: int, options: dict[str, Any], long: int
+) -> None:
+    """With metadata, as a response synthesizer writes it into the prompt."""
+    for number, chunk in enumerate(chunks):
+        chunk.metadata["path"] = "folder " * long + str(number)
+        chunk.metadata["hidden"] = "x " * 500
+        chunk.excluded_llm_metadata_keys = ["hidden"]
+
+    def count(text: str) -> int:
+        return len(text.split())
+
+    def sent(found: list[NodeWithScore]) -> int:
+        prompt = "\n\n".join(one.node.get_content(metadata_mode=MetadataMode.LLM) for one in found)
+        return count(prompt)
+
+    def kept(**fields: Any) -> list[NodeWithScore]:
+        post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, count_tokens=count, **options | fields)
+        return post.postprocess_nodes(chunks, query_str=QUERY)
+
+    found, every = kept(max_tokens=budget), kept()
+    assert sent(found) <= budget
+    if sent(every) <= budget:
+        assert found == every
+    elif budget >= 160:
+        assert sent(found) >= budget / 2
+        best = max(every, key=lambda one: one.score or 0)
+        assert max(one.score or 0 for one in found) == best.score

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
 from typing_extensions import override
 
 from llama_index.postprocessor.spscanner.nodes import page_label, related, source_id, text_of
@@ -121,6 +128,10 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     @override
     def content(self, of: NodeWithScore) -> str:
         return text_of(of.node)
+
+    @override
+    def sent(self, result: NodeWithScore) -> str:
+        return result.node.get_content(metadata_mode=MetadataMode.LLM)
 
     @override
     def own_score(self, item: NodeWithScore) -> float | None:
