@@ -21,6 +21,7 @@ from spscanner_rag.retrieval import (
     HeldCorpus,
     OwnFirstStage,
     ReadBounds,
+    ReadTokens,
     SentenceSearch,
     check_own_first_stage,
     off_loop,
@@ -66,8 +67,9 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         Another name of ``first_stage`` for a runnable.
     read_documents, read_tokens : int, optional
         The most documents (those that are read as one count once) and tokens that are read for a question after a
-        first stage, default 10 and 200,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any
-        other, count as a token. A document that would exceed the bound is left out, except the best one.
+        first stage, default 10 and "auto": 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or
+        one byte in UTF-8 of any other, count as one. A document that would exceed the bound is left out, except
+        the best one; the log says how many were.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all of these values, give
         results. Scores remain relative to all documents. If it leaves none, the result is empty.
@@ -83,7 +85,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     first_stage: SkipValidation[FirstStage] = "bm25"
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
     read_documents: SkipValidation[int | None] = 10
-    read_tokens: SkipValidation[int | None] = 200_000
+    read_tokens: SkipValidation[ReadTokens] = "auto"
     filter: SkipValidation[Filter | None] = None
 
     @classmethod
@@ -295,7 +297,8 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         chosen_by: Filter | None,
         cancelled: Cancelled = never,
     ) -> list[Document]:
-        held, bounds = self._corpus(), ReadBounds(self.read_documents, self.read_tokens)
+        held = self._corpus()
+        bounds = ReadBounds(self.read_documents, self.read_tokens).on(search.choice)
         texts = held.read(
             query, self._first_stage, bounds, _predicate(chosen_by), found, search.meaning, cancelled
         )

@@ -25,6 +25,7 @@ from spscanner_rag.retrieval.held import (
     OwnFirstStage,
     ReadBounds,
     ReadText,
+    ReadTokens,
     check_own_first_stage,
 )
 from spscanner_rag.retrieval.joined_text import JoinedText
@@ -51,6 +52,7 @@ __all__ = [
     "Piece",
     "ReadBounds",
     "ReadText",
+    "ReadTokens",
     "ReturnNodes",
     "ScanFields",
     "SentenceSearch",

@@ -1,5 +1,6 @@
 """The documents of a retriever, of whatever framework: held, counted, chosen for a question, persisted."""
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 
 if TYPE_CHECKING:
@@ -32,35 +34,56 @@ def check_own_first_stage(name: str) -> OwnFirstStage:
     return cast("OwnFirstStage", name)
 
 
+ReadTokens = int | Literal["auto"] | None
+
+READ_TOKENS, READ_TOKENS_ON_CPU = 200_000, 100_000
+"""Read for a question at most, on an accelerator and on a CPU: where 2 cores take 5 to 15 seconds for them."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadBounds:
     """How much is read for one question after a first stage: integers of at least 1, else ``ValueError``.
 
     None is no bound. A text that would exceed ``read_tokens`` (`estimated_tokens`) is left out, except the first.
+    "auto" is `READ_TOKENS`, or `READ_TOKENS_ON_CPU` where `on` was told so.
     """
 
     read_documents: int | None = 10
-    read_tokens: int | None = 200_000
+    read_tokens: ReadTokens = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("read_documents", "read_tokens"):
+        for name, automatic in (("read_documents", ()), ("read_tokens", ("auto",))):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
+            if value is not None and value not in automatic and (type(value) is not int or value < 1):
+                also = '"auto", ' if automatic else ""
                 raise ValueError(
-                    f"{name}: got {value!r}; expected an integer of at least 1, or None for no bound"
+                    f"{name}: got {value!r}; expected an integer of at least 1, {also}or None for no bound"
                 )
+
+    def on(self, choice: ScorerChoice) -> "ReadBounds":
+        """The same for the device of a scorer."""
+        on_cpu = self.read_tokens == "auto" and choice.on_cpu
+        return replace(self, read_tokens=READ_TOKENS_ON_CPU) if on_cpu else self
 
     def kept(self, tokens: Iterable[int]) -> list[int]:
         """Indices of the texts to read, given the tokens of each in the order of the first stage."""
         kept: list[int] = []
-        total = 0
+        total = left_out = 0
+        most = READ_TOKENS if self.read_tokens == "auto" else self.read_tokens
         for number, n_tokens in enumerate(tokens):
             if self.read_documents is not None and len(kept) == self.read_documents:
                 break
-            if kept and self.read_tokens is not None and total + n_tokens > self.read_tokens:
+            if kept and most is not None and total + n_tokens > most:
+                left_out += 1
                 continue
             kept.append(number)
             total += n_tokens
+        if left_out:
+            _LOGGER.info(
+                "read_tokens: %d documents of %d tokens are read, %d are not", len(kept), total, left_out
+            )
         return kept
 
 

@@ -128,6 +128,17 @@ class ScorerChoice(NamedTuple):
             Scanner.check_names(**names)  # type: ignore[arg-type]
 
     @property
+    def on_cpu(self) -> bool:
+        """True if a scanner computes on a CPU; nothing is loaded to know it."""
+        if self.scorer is not None:
+            return False
+        if self.scanner is not None:
+            return self.scanner.device.type == "cpu"
+        from spscanner_rag.scan.devices import choose
+
+        return choose(self.device, "float32").device.type == "cpu"
+
+    @property
     def name(self) -> str:
         """Its name in traces."""
         if self.scorer is not None:

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import write_corpus
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts, restrict
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 
 
 def pieces_of(texts: Sequence[str]) -> list[Piece]:
@@ -42,6 +44,16 @@ def test_a_bound_out_of_range_is_refused_by_name(name: str, value: object) -> No
         ValueError, match=re.escape(f"{name}: got {value!r}; expected an integer of at least 1")
     ):
         ReadBounds(**{name: value})
+
+
+def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    tokens = [60_000] * 4
+    assert ReadBounds().on(ScorerChoice(scorer=BM25())).kept(tokens) == [0, 1, 2]
+    assert ReadBounds().on(ScorerChoice(device="cpu")).kept(tokens) == [0]
+    assert "1 documents of 60000 tokens are read, 3 are not" in caplog.text
+    assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1]
+    assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1, 2, 3]
 
 
 def test_within_the_bounds_all_are_read_in_their_order() -> None:

@@ -22,6 +22,7 @@ from spscanner_rag.retrieval import (
     Order,
     OwnFirstStage,
     ReadBounds,
+    ReadTokens,
     ReturnNodes,
     SentenceSearch,
     check_own_first_stage,
@@ -78,8 +79,9 @@ class SPScannerRetriever(BaseRetriever):
         Another name of ``first_stage`` for a retriever.
     read_documents, read_tokens : int, optional
         The most documents (those that are read as one count once) and tokens that are read for a question after a
-        first stage, default 10 and 200,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any
-        other, count as a token. A document that would exceed the bound is left out, except the best one.
+        first stage, default 10 and "auto": 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or
+        one byte in UTF-8 of any other, count as one. A document that would exceed the bound is left out, except
+        the best one; the log says how many were.
     filters : MetadataFilters, optional
         Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
         nothing is retrieved.
@@ -114,7 +116,7 @@ class SPScannerRetriever(BaseRetriever):
         first_stage: FirstStage | None = None,  # None: "bm25", unless there is a retriever
         retriever: BaseRetriever | None = None,
         read_documents: int | None = 10,
-        read_tokens: int | None = 200_000,
+        read_tokens: ReadTokens = "auto",
         filters: MetadataFilters | None = None,
         model: str | Path | None = None,
         scanner: Scanner | None = None,
@@ -291,7 +293,8 @@ class SPScannerRetriever(BaseRetriever):
             return passes is None or passes(scored.node)
 
         search = self._search
-        texts = held.read(question, self._first_stage, self._bounds, admits, found, search.meaning, cancelled)
+        bounds = self._bounds.on(search.choice)
+        texts = held.read(question, self._first_stage, bounds, admits, found, search.meaning, cancelled)
         return search.within(held.counted()[1]).answer(question, texts, FollowedAnswer, cancelled)
 
 
