@@ -58,16 +58,18 @@ class TextFile:
         return np.array([0, *ends], dtype=np.int64)
 
     @cached_property
-    def _headings(self) -> list[tuple[int, tuple[str, ...]]]:
-        """The start of each heading, with the titles of those above it and its own."""
-        found: list[tuple[int, tuple[str, ...]]] = []
+    def _headings(self) -> list[tuple[int, tuple[str, ...], int]]:
+        """The start of each heading or turn, the titles above it with its own, and where a turn ends."""
+        found: list[tuple[int, tuple[str, ...], int]] = []
         path: list[Block] = []
         for block in self.blocks:
             if block.kind == "heading":
                 while path and path[-1].level >= block.level:
                     path.pop()
                 path.append(block)
-                found.append((block.start, tuple(each.title for each in path)))
+                found.append((block.start, tuple(each.title for each in path), len(self.text) + 1))
+            elif block.kind == "turn":
+                found.append((block.start, (*(each.title for each in path), block.title), block.end))
         return found
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -82,9 +84,10 @@ class TextFile:
         return self.pages[max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)]
 
     def headings(self, offset: int) -> tuple[str, ...]:
-        """The headings above a character, the highest first; empty before the first heading."""
+        """The headings above a character, the highest first, and time and speaker of a turn; else empty."""
         number = bisect_right(self._headings, offset, key=lambda heading: heading[0])
-        return self._headings[number - 1][1] if number else ()
+        _, titles, end = self._headings[number - 1] if number else (0, (), 0)
+        return titles if offset < end else titles[:-1]
 
     def section(self, offset: int) -> str:
         """The page or else the innermost heading of a character, for people; empty if the file has neither."""

@@ -15,9 +15,10 @@ from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.html import read_html
 from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.files.readers.pdf import read_pdf
-from spscanner_rag.files.readers.text_builder import read_text
+from spscanner_rag.files.readers.records import read_log, read_table
+from spscanner_rag.files.readers.talk import read_subtitles, read_text
 
-Kind = Literal["text", "Markdown", "HTML", "PDF", "DOCX"]
+Kind = Literal["text", "Markdown", "HTML", "PDF", "DOCX", "CSV", "subtitles", "log"]
 
 KINDS: dict[str, Kind] = {
     ".txt": "text",
@@ -29,6 +30,11 @@ KINDS: dict[str, Kind] = {
     ".xhtml": "HTML",
     ".pdf": "PDF",
     ".docx": "DOCX",
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".vtt": "subtitles",
+    ".srt": "subtitles",
+    ".log": "log",
 }
 """By ending. In a folder, files with these endings are read."""
 
@@ -38,6 +44,9 @@ MOST_BYTES: dict[Kind, int] = {
     "HTML": 64 * 2**20,
     "PDF": 256 * 2**20,
     "DOCX": 256 * 2**20,
+    "CSV": 64 * 2**20,
+    "subtitles": 64 * 2**20,
+    "log": 64 * 2**20,
 }
 """The largest files that are read."""
 
@@ -46,6 +55,9 @@ _READERS: dict[Kind, Callable[[str, bytes], Converted]] = {  # each imports its 
     "Markdown": read_markdown,
     "HTML": read_html,
     "DOCX": read_docx,
+    "CSV": read_table,
+    "subtitles": read_subtitles,
+    "log": read_log,
 }
 
 _BEGINNINGS = {
@@ -233,7 +245,7 @@ def _too_large(name: str, size: int, kind: Kind) -> ValueError:
 
 def _empty(name: str, has_content: bool, kind: Kind) -> ValueError:
     got = "only white space" if has_content else "an empty file"
-    if kind in ("HTML", "DOCX"):
+    if kind in ("HTML", "DOCX", "subtitles"):
         got = f"{kind} without text"
     return ValueError(f"{name}: got {got}; expected text to scan: check that it is the right file")
 
@@ -246,7 +258,7 @@ def named_kind(path: str) -> Kind | None:
 def kind_of(name: str, path: str, data: bytes) -> Kind:
     """The kind of a file; ``ValueError`` for one without a reader, or other than its ending says."""
     said, seen = named_kind(path), _seen(data)
-    if seen == "HTML" and said in ("text", "Markdown"):
+    if seen == "HTML" and said not in (None, "HTML", "PDF", "DOCX"):
         return said  # to be read as it is
     if seen in ("PDF", "DOCX", "HTML"):
         kind: Kind = seen  # type: ignore[assignment]

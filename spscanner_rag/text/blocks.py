@@ -4,6 +4,7 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 
 - A heading is read before the sentence that follows it.
 - A row of a table is read after the header of its table, and is a unit.
+- A turn of talk is a unit; of a long one, each part is read after its time and speaker.
 - A fence (code) is a unit; a long one is cut at its lines.
 - An item of a list is cut into sentences on its own, as a paragraph is.
 """
@@ -24,9 +25,9 @@ LEAST_HEADER, HEADER_SHARE = 60, 4
 """A row also reads no more of its header than so many characters and times its own length: of a table of many
 short rows, the header would be most of what is read."""
 
-BlockKind = Literal["heading", "item", "fence", "header", "row"]
+BlockKind = Literal["heading", "item", "fence", "header", "row", "turn"]
 """A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
-header of a table; a row of a table."""
+header of a table; a row of a table, or another record; a turn of talk."""
 
 
 class Block(NamedTuple):
@@ -35,9 +36,11 @@ class Block(NamedTuple):
     start: int
     end: int
     kind: BlockKind
-    header: tuple[int, int] | None = None  # of a row: the span of its table's header
+    header: tuple[int, int] | None = (
+        None  # of a row: the span of its table's header; of a turn: its own beginning
+    )
     level: int = 0  # of a heading, from 1
-    title: str = ""  # of a heading: its words, without markup
+    title: str = ""  # of a heading: its words, without markup; of a turn: its time and speaker
 
 
 @runtime_checkable
@@ -68,7 +71,7 @@ def segment_blocks(text: str, blocks: Sequence[Block], cut: Callable[[str], Sequ
                 units.read_first(block.start, block.end, is_header=block.kind == "header")
             case "fence":
                 units.whole(block.start, block.end)
-            case "row":
+            case "row" | "turn":
                 units.whole(block.start, block.end, block.header)
             case _:
                 units.running(block.start, block.end)

@@ -122,6 +122,13 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
     "md: markers": lambda n: "- " * n + "a\n" + "> " * n + "a",
     "md: dashes": lambda n: "a|b\n" + "|-" * n,
     "md: fences": lambda n: "> ```\n" * n,
+    "csv: one column": lambda n: "a\n" * n,
+    "csv: quotation marks": lambda n: 'a,"b\n' * n,
+    "csv: long header": lambda n: "name of a column," * 40 + "end\n" + "1,2\n" * n,
+    "log: indented lines": lambda n: "a\n" + " b\n" * n,
+    "srt: times": lambda n: "00:00:01,000 --> 00:00:02,000\n" * n,
+    "vtt: one speaker": lambda n: "00:01.000 --> 00:02.000\n<v Ann>a <v Bob" * n,
+    "txt: names": lambda n: "00:01 " + "Ann " * n + "\n" + "00:01 Ann: a\n" * n,
     "html: classes": lambda n: f"<div class='{'cookie ' * n}'>a</div>",
 }
 

@@ -1,5 +1,6 @@
 """Tables: merged cells under their columns, and which rows are the header."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -14,6 +15,8 @@ _LONGEST_NAME = 60  # of a column, in characters
 _FEWEST_NAMED = 3
 """A first row without a mark may name columns if there are so many: two are often label and value."""
 
+_WITH_NUMBER = re.compile(r"\d")
+_NUMBERED = re.compile(r"(?:19|20)\d\d|[^\W\d]+[ _]?\d")  # a year, or a name as in "line 2"
 _FREE, _SHARE = 60, 8
 """Merged cells may fill so many characters in a table, and so many times the length of its text."""
 
@@ -92,11 +95,12 @@ def add_table(built: TextBuilder, rows: Sequence[Row], *, first_row_differs: boo
             table.header = built.last_row()
 
 
-def looks_named(rows: Sequence[Sequence[str]]) -> bool:
-    """True if the first row may name the columns of the others: short different words, without a digit."""
+def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> bool:
+    """True if the first row may name the columns of the others: short words, no numbers but years."""
     first = rows[0] if len(rows) > 1 else ()
     return (
-        len(set(first)) == len(first) >= _FEWEST_NAMED
+        len(set(first)) == len(first) >= fewest
         and all(0 < len(text) <= _LONGEST_NAME for text in first)
-        and not any(character.isdigit() for text in first for character in text)
+        and not any(_WITH_NUMBER.search(text) and not _NUMBERED.fullmatch(text) for text in first)
+        and not all(map(_WITH_NUMBER.search, first))
     )

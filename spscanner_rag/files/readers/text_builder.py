@@ -36,11 +36,6 @@ def decoded(name: str, data: bytes) -> str:
         ) from None
 
 
-def read_text(name: str, data: bytes) -> Converted:
-    """Read plain text; ``ValueError`` if it is not UTF-8."""
-    return Converted(decoded(name, data))
-
-
 @dataclass
 class Table:
     """A table whose rows are added one by one."""
@@ -82,6 +77,13 @@ class TextBuilder:
     def fence(self, text: str) -> None:
         """Add text that is no prose."""
         self._blocks.append(Block(*self._append(text, BETWEEN_PARAGRAPHS), "fence"))
+
+    def turn(self, label: str, text: str, *, after: str) -> None:
+        """Add what somebody says, behind a label of time and speaker."""
+        start, end = self._append(f"{label}{after}{text}", BETWEEN_ROWS)
+        self._blocks.append(
+            Block(start, end, "turn", header=(start, start + len(label + after.rstrip())), title=label)
+        )
 
     def row(self, table: Table, cells: Sequence[str], *, is_header: bool = False) -> None:
         """Add a row of a table; cells of one that is no row of data are paragraphs."""
