@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
-from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit, readable, units_of
 
@@ -276,7 +275,7 @@ class RemoteScanner:
                         break
                     await asyncio.sleep(pause)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            said = f"{type(error).__name__} {one_line(str(error))[:200]}"
+            said = f"{type(error).__name__} {_shown(str(error))[:200]}"
             raise RemoteError(f"{self.url}{path}: {said}; is `spscanner serve` running there?") from None
         except TimeoutError:
             raise RemoteError(f"{self.url}{path} did not answer within {self.timeout:g} s") from None
@@ -291,7 +290,7 @@ class RemoteScanner:
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-            said = f"{type(error).__name__} {one_line(str(error))[:200]}"
+            said = f"{type(error).__name__} {_shown(str(error))[:200]}"
             raise RemoteError(
                 f"{self.url}{path}: the reply is not that of `spscanner serve` ({said}); check the address"
             ) from None
@@ -333,7 +332,7 @@ def _address(url: str) -> tuple[str, str | None]:
             raise ValueError
         parts.port  # noqa: B018 - raises
     except ValueError:
-        shown = one_line(url.rpartition("@")[2])
+        shown = _shown(url.rpartition("@")[2])
         raise ValueError(
             f"url: got {shown!r:.80}; expected an address such as 'http://127.0.0.1:8000'"
         ) from None
@@ -411,7 +410,12 @@ def _message(reply: bytes) -> str:
         said = str(json.loads(reply)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         said = reply.decode("utf-8", "replace")
-    return one_line(said[:500])[:300]
+    return _shown(said[:500])[:300]
+
+
+def _shown(said: str) -> str:
+    """What a stranger said, on one line and without what a terminal acts on."""
+    return " ".join("".join(each if each.isprintable() else " " for each in said).split())
 
 
 class _BackgroundLoop:

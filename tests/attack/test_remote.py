@@ -160,6 +160,7 @@ def test_a_flood_ends_in_bounded_memory(attempt: Attempt, name: str) -> None:
         with pytest.raises(RemoteError) as raised:
             RemoteScanner(url, timeout=30, retries=0).score_units("Who left?", TEXT, UNITS)
         assert_one_line(str(raised.value))
+        assert "x1b" not in str(raised.value)
 
 
 LATE: dict[str, Written] = {
