@@ -122,6 +122,11 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
 def check_name(name: str) -> None:
     """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
     kind, model, parts = NameParts.of(name)
+    if kind == "remote" and "@" in model:
+        raise ValueError(
+            "retriever 'remote': got an address with a user or a password, which every report would show; "
+            f"expected {KINDS[kind]}"
+        )
     if kind not in KINDS or (":" in name and not model):
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
     if kind == "bm25" and model:

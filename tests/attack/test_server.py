@@ -370,6 +370,5 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
         over.set()
         watcher.join()
         (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-        print(f"peak {int(peak) >> 10} MB, slowest health {max(waits):.2f} s")
         assert int(peak) < 2**20
         assert max(waits) < 2

@@ -27,3 +27,13 @@ def test_parts(name: str, parts: tuple[object, ...]) -> None:
 def test_unknown_names(name: str) -> None:
     with pytest.raises(ValueError, match=r"does not exist; expected|retrievers to add|takes no model"):
         check_name(name)
+
+
+@pytest.mark.parametrize("name", ["remote:{}", "hybrid:bm25+remote:{}", "cascade:bm25>remote:{}@7"])
+@pytest.mark.parametrize(
+    "address", ["http://keeper:pa55@127.0.0.1:9", "https://pa55@a.example", "keeper:pa55@a"]
+)
+def test_an_address_with_a_password_is_no_name(name: str, address: str) -> None:
+    with pytest.raises(ValueError, match="every report would show") as raised:
+        check_name(name.format(address))
+    assert "pa55" not in str(raised.value)

@@ -20,6 +20,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.units import Unit
 
 PASTED = "pasted text"
@@ -82,7 +83,7 @@ def _document(body: Page, check: Callable[[], None]) -> TextFile:
     except binascii.Error as error:
         raise RefusedError(422, f"file: got no base64 ({error})") from None
     except (ValueError, ImportError) as error:
-        raise RefusedError(422, str(error)) from None
+        raise RefusedError(422, one_line(str(error))) from None
 
 
 def _report(service: Service, body: Page, document: TextFile, scored: list[Scored]) -> str:

@@ -100,7 +100,8 @@ def invalid(errors: Any) -> RefusedError:  # noqa: ANN401 - pydantic's
     first, *others = errors
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     more = f" (and {len(others)} more)" if others else ""
-    status = 413 if first["type"] == "too_long" else 422
+    too_many = first["type"] == "too_long" and not first["msg"].startswith("Tuple")
+    status = 413 if too_many else 422
     return RefusedError(status, f"{place[:200]}: {first['msg'][:200]}{more}")
 
 

@@ -162,6 +162,9 @@ BAD = {
     "units overlap": (
         "/v1/score", {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None], [1, 3, None]]}]}, "1 to 3"
     ),
+    "units of four": (
+        "/v1/score", {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None, 1]]}]}, "at most 3 items"
+    ),
     "collection": ("/v1/score", {"requests": [], "collection": "x"}, "collection: String should match"),
     "page of nothing": ("/v1/page", {"query": "a"}, "got both or neither of text and file"),
     "page of both": ("/v1/page", {"query": "a", "text": "a", "file": "YQ=="}, "got both or neither"),
