@@ -21,10 +21,11 @@ _IGNORABLE = (
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _APOSTROPHES = "\u00b4\u02b9\u02bb-\u02bd\u0384\u1fbd\u1fbf\u2018-\u201b\u2032\uff07"
-_DASHES = "\u2010-\u2013\u2212\ufe58\ufe63\uff0d"
-_REPLACED = re.compile(f"[{_IGNORABLE}{_APOSTROPHES}{_DASHES}]")
+_DASHES = "\u2010-\u2015\u2212\ufe58\ufe63\uff0d"
+_REPLACED = re.compile(f"[{_IGNORABLE}{_APOSTROPHES}{_DASHES}\u2044]")
 _EACH_REPLACED = [
-    (re.compile(f"[{some}]"), by) for some, by in ((_IGNORABLE, ""), (_APOSTROPHES, "'"), (_DASHES, "-"))
+    (re.compile(f"[{some}]"), by)
+    for some, by in ((_IGNORABLE, ""), (_APOSTROPHES, "'"), (_DASHES, "-"), ("\u2044", "/"))
 ]
 
 # Signs that NFKC spells with letters or digits: "Acme™", "3½" and "①Open" are to stay two words.

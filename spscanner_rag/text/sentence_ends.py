@@ -27,8 +27,12 @@ _NOTE = re.compile(
     rf"(?=\s+{_OPENING}{_CAPITAL}|\s*\Z)"
 )
 
-# The end of bold or slanted text: "**Warning.** The pump".
-_MARKUP = re.compile(r"(?<=[.!?])(?:\*{1,3}|_{1,3})(?=\s)")
+# What else belongs to the sentence before it: the end of bold or slanted text ("**Warning.** The"), other marks of
+# notes, and characters that show as nothing.
+_MARKS = re.compile(
+    r"(?<=[.!?])(?:[*_†‡¶｣\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]{1,9}|(?:\[[^\[\]\n]{1,24}\]){1,9}"
+    r"|(?<=[a-zß-öø-ÿ]{2}[.!?])\(\d{1,3}\)|</\w{1,9}>)+(?=\s|\Z)"
+)
 
 # Abbreviations before a number, a letter or a bracket, behind which ``sentencex`` cuts: those of the IEEE's
 # reference guide and of the Chicago Manual of Style, chapter 10.
@@ -46,7 +50,8 @@ _WORDS = re.compile(
 # "Fig. 3. The pump", "§ 4. The tenant" and, within a paragraph, "3. The tenant": the number goes with the rest.
 _NUMBERED = re.compile(rf"(?<!\S)\d{{1,3}}(?:\.\d{{1,2}}){{0,3}}\.(?=\s+{_CAPITAL})")
 _LABEL = re.compile(
-    r"(?:(?:\A|\n|[.!?;][ \xa0]{1,2})(?:Fig|Figure|Tab|Table|Abb|Scheme|Art|Article|Section|Clause|§)[.,]?[ \xa0]?"
+    r"(?:(?:\A|\n|[.!?;][ \xa0]{1,2})"
+    r"(?:Fig|Figure|Tab|Table|Abb|Scheme|Art|Article|Artikel|Abschnitt|Section|Clause|§)[.,]?[ \xa0]?"
     r"|[.!?;][ \xa0]{1,2})\Z"
 )
 _REACH = 16  # characters before a number, of which a label has at most
@@ -64,9 +69,10 @@ _GERMAN = re.compile(
 
 # An item of a list, which ``sentencex`` leaves whole.
 _MARKER = re.compile(
-    r"\s*(?:[-*+•‣◦▪·–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]|[ivx]{1,5})[.)\],]{1,2})[ \t]+"  # noqa: RUF001
+    r"\s*(?:[-*+•‣◦▪·–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]|[ivx]{1,5}|[IVXLC]{1,6})[.)\],]{1,2})[ \t]+"  # noqa: RUF001
 )
 _SEVERAL = re.compile(r"[.!?]\s|\n\S")
+_NARROWEST = 40  # characters: no text is set in narrower lines
 _WORD = re.compile(r"\S+")
 _LINE_START = re.compile(rf"(?<=\n)(?={_OPENING}{_CAPITAL})")
 
@@ -91,7 +97,7 @@ def shadowed(piece: str, language: str) -> str:
     if language == "en":
         piece = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", piece)
     piece = _NUMBERED.sub(_with_the_rest, piece)
-    return _NOTE.sub(_full_stops, _MARKUP.sub(lambda match: "." * len(match[0]), piece))
+    return _NOTE.sub(_full_stops, _MARKS.sub(lambda match: "." * len(match[0]), piece))
 
 
 def _goes_on(match: re.Match[str]) -> str:
@@ -133,7 +139,7 @@ def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequenc
 
 def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
     """Lines that begin where the line before still had room for their first word: they go on with nothing."""
-    width = max(map(len, shadow[start:end].splitlines()), default=0)
+    width = max(_NARROWEST, *map(len, shadow[start:end].splitlines()))
     for line in _LINE_START.finditer(shadow, start, end):
         before = line.start() - 1 - max(shadow.rfind("\n", start, line.start() - 1) + 1, start)
         word = _WORD.match(shadow, line.start(), end)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-_SOFT_HYPHEN = "\u00ad"
+_SOFT_HYPHENS = "\u00ad\u00ac"  # the second is what some PDFs have for the first
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHEN}][ \t\r]*\n[ \t]*")
+BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHENS}][ \t\r]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
@@ -62,7 +62,7 @@ def _joined(page: str, divided: Sequence[_Divided], words: Counter[str]) -> str:
         if each.hyphen < cursor:  # a word in three lines
             continue
         stop, hyphen = each.hyphen, page[each.hyphen]
-        if hyphen == _SOFT_HYPHEN or _set_by_the_line(each.first.lower(), each.second.lower(), words):
+        if hyphen in _SOFT_HYPHENS or _set_by_the_line(each.first.lower(), each.second.lower(), words):
             hyphen = ""
             if _was_ck(each, words):
                 stop, hyphen = stop - 1, "c"

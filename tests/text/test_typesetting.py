@@ -20,6 +20,7 @@ from spscanner_rag.text.typesetting import as_written
         ("a self-\ncontained self, contained", "a self-contained\nself, contained"),
         ("an-\nother case, or another, an other", "another\ncase, or another, an other"),
         ("soft\u00ad\nly", "softly"),
+        ("hard\u00ac\nly", "hardly"),
         ("Der Zuk-\nker und die Brük-\nke", "Der Zucker\nund die Brücke"),
         ("Die Hand- und Fuß-\nnoten, der Bäk-\r\nker", "Die Hand- und Fußnoten,\nder Bäcker"),
         ("the book-\nkeeper and the trek-\nking club", "the bookkeeper\nand the trekking\nclub"),
