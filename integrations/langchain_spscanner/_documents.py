@@ -18,6 +18,7 @@ from spscanner_rag.retrieval import (
     is_random_id,
     join_pieces,
     page_number,
+    share_text,
 )
 
 SCORE_KEY = "relevance_score"
@@ -194,14 +195,14 @@ def read(
 
 
 def _cut_up(documents: Sequence[Document], groups: Sequence[str | None]) -> set[int]:
-    """Indices of the chunks without ``start_index``: those whose `parent_name` several texts share."""
+    """Indices of the chunks without ``start_index``: those of one `parent_name` whose texts share a part."""
     of_parent: dict[str, list[int]] = {}
     sizes = Counter(groups)
     for number, group in enumerate(groups):
         if group is not None and sizes[group] > 1:
             of_parent.setdefault(parent_name(documents[number]), []).append(number)
-    several = (own for own in of_parent.values() if len({documents[n].page_content for n in own}) > 1)
-    return {number for own in several for number in own}
+    cut = (own for own in of_parent.values() if share_text([documents[n].page_content for n in own]))
+    return {number for own in cut for number in own}
 
 
 def page_of(document: Document) -> object:

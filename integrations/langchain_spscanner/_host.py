@@ -11,7 +11,6 @@ from langchain_spscanner._documents import (
     SCORE_KEY,
     Wholes,
     digest,
-    is_chunk,
     own_copies,
     own_name,
     page_of,
@@ -95,6 +94,15 @@ class DocumentHost(Host[Document]):
         return self, own_copies(Document(**record) for record in records)
 
 
+def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
+    """Where a hit begins by the offsets of the chunks there, which others contradict; None unless these agree."""
+    starts = set()
+    for placed in text.joined.touching(hit.start, hit.end):
+        if (own := start_of(text.items[placed.number])) is not None:
+            starts.add(own + placed.offset + hit.start - placed.start)
+    return starts.pop() if len(starts) == 1 else None
+
+
 class DocumentAnswer(Answer[Document, Document]):
     """Results as new documents, which share nothing with those that contain the sentences."""
 
@@ -109,10 +117,8 @@ class DocumentAnswer(Answer[Document, Document]):
             within = digest(hit.text)
             if place.piece_start is not None and place.piece_end is not None:
                 within = f"{place.piece_start}-{place.piece_end}"
-                # None if unknown, or contradicted by another chunk's; what is no chunk has spans in itself.
-                own_start = start_of(document) if is_chunk(document) else 0
-                if own_start is not None:
-                    start, end = own_start + place.piece_start, own_start + place.piece_end
+                if (own := _own_start(hit, text)) is not None:
+                    start, end = own, own + place.piece_end - place.piece_start
             identity = f"{stable_name(document)}:{within}"
         metadata = self._metadata(hit, text, place.piece)
         metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}

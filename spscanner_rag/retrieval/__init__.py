@@ -18,6 +18,7 @@ from spscanner_rag.retrieval.answers import (
     scores_metadata,
 )
 from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.chunk_location import share_text
 from spscanner_rag.retrieval.corpus_folder import check_json
 from spscanner_rag.retrieval.held import (
     HeldCorpus,
@@ -68,6 +69,7 @@ __all__ = [
     "off_loop",
     "page_number",
     "scores_metadata",
+    "share_text",
 ]
 
 

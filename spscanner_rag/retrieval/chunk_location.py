@@ -1,6 +1,6 @@
 """Find a chunk in the text it was cut from, and order chunks without a place by the text that they share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -143,6 +143,16 @@ class TextIndex:
                     return
 
 
+def share_text(texts: Sequence[str]) -> bool:
+    """Whether a text begins with the end of another one, or is a part of it, as chunks of one document may."""
+    distinct = list(dict.fromkeys(texts))
+    if any(overlap(distinct[a], distinct[b]) for a, b in pairwise(order_by_overlap(distinct))):
+        return True
+    index = TextIndex(distinct)
+    long = ((number, text) for number, text in enumerate(distinct) if len(text) >= 2 * SHORTEST_OVERLAP)
+    return any(holder != number for number, text in long for holder in index.holders(text))
+
+
 def overlap(before: str, after: str) -> int:
     """Length of the longest end of ``before`` that ``after`` begins with; 0 if below ``SHORTEST_OVERLAP``."""
     probe = after[:SHORTEST_OVERLAP]
@@ -158,11 +168,11 @@ def overlap(before: str, after: str) -> int:
     return 0
 
 
-def order_by_overlap(texts: Sequence[str]) -> list[int]:
+def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[int]:
     """Indices of the texts, each directly followed by the one that begins with its end, if there is one.
 
-    The longest overlap counts, then the order given; chains are ordered by their first member. Texts that all
-    overlap as given keep their order.
+    The longest overlap counts, then the order given; chains are ordered by their first member, of
+    those that are ``placed`` if there are any. Texts that all overlap as given keep their order.
     """
     chains = _Chains(len(texts))
     if all(overlap(before, after) for before, after in pairwise(texts)):
@@ -175,7 +185,7 @@ def order_by_overlap(texts: Sequence[str]) -> list[int]:
         after = _begun_by_the_end(number, texts, beginnings, chains)
         if after is not None:
             chains.link(number, after)
-    return chains.order()
+    return chains.order(placed)
 
 
 class _Chains:
@@ -196,15 +206,18 @@ class _Chains:
         self.following[number] = after
         self._head[tail], self._tail[head] = head, tail
 
-    def order(self) -> list[int]:
-        """All texts, chain by chain, in the order of their heads."""
-        order: list[int] = []
-        for head in sorted(self._tail):
+    def order(self, placed: Container[int]) -> list[int]:
+        """All texts, chain by chain, in the order of their first ``placed`` members, or of their heads."""
+        chains = []
+        for head in self._tail:
+            chain: list[int] = []
             link: int | None = head
             while link is not None:
-                order.append(link)
+                chain.append(link)
                 link = self.following.get(link)
-        return order
+            chains.append(chain)
+        chains.sort(key=lambda chain: next((number for number in chain if number in placed), chain[0]))
+        return [number for chain in chains for number in chain]
 
 
 def _begun_by_the_end(

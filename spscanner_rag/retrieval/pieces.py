@@ -10,6 +10,7 @@ import math
 import operator
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -151,8 +152,10 @@ def _add_chunks(
     blocks = _blocks(source, ordered, pieces)
     holders = _holders(blocks, own, pieces)
     kept = [number for number in range(len(blocks)) if number not in holders]
+    chains = Counter(_chain_of(own, pieces).values())
+    linked = {n for n, chain in _chain_of(own, pieces).items() if chains[chain] > 1}
     flat = [
-        number for n in _in_order([blocks[n] for n in kept], pieces) for number in blocks[kept[n]].numbers
+        number for n in _in_order([blocks[n] for n in kept], linked) for number in blocks[kept[n]].numbers
     ]
     starts = _add_pieces(builder, source, flat, pieces, guessed)
     locators = {host: ChunkLocator(blocks[host].text) for host in holders.values()}
@@ -198,9 +201,10 @@ def _chain_of(numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
 
 
 def _blocks(source: Hashable, numbers: Sequence[int], pieces: Pieces) -> list[_Block]:
-    """The runs of the pieces with an offset, and the others, in reading order."""
+    """The stretches that pieces with an offset cover without a gap, and the other pieces, in reading order."""
     builder = JoinedTextBuilder()
-    starts = _add_pieces(builder, source, [n for n in numbers if pieces[n].start is not None], pieces)
+    known = [number for number in numbers if pieces[number].start is not None]
+    starts = _add_pieces(builder, source, known, pieces, white_gap=0)
     joined = builder.joined()
     runs = {run.start: _Block([], joined.text[run.start : run.end], True) for run in joined.runs}
     own: list[_Block] = []
@@ -242,16 +246,12 @@ def _holders(blocks: Sequence[_Block], numbers: Sequence[int], pieces: Pieces) -
     return holders
 
 
-def _in_order(blocks: Sequence[_Block], pieces: Pieces) -> list[int]:
+def _in_order(blocks: Sequence[_Block], linked: Container[int]) -> list[int]:
     """Indices of blocks: each that has no place and no links follows the one whose end it begins with."""
-
-    def shown(block: _Block) -> str:
-        first = pieces[block.numbers[0]]
-        return block.text if block.placed or first.previous is None is first.next else ""
-
-    order = order_by_overlap([shown(block) for block in blocks])
-    placed = [number for number in order if blocks[number].placed]
-    return order if placed == sorted(placed) else list(range(len(blocks)))
+    placed = {number for number, block in enumerate(blocks) if block.placed}
+    free = [block.text if block.placed or block.numbers[0] not in linked else "" for block in blocks]
+    order = order_by_overlap(free, placed)
+    return order if sorted(placed) == [n for n in order if n in placed] else list(range(len(blocks)))
 
 
 def _add_source(
@@ -278,6 +278,7 @@ def _add_pieces(
     numbers: Sequence[int],
     pieces: Pieces,
     guessed: Container[int] = (),
+    white_gap: int = LARGEST_WHITE_GAP,
 ) -> dict[int, int]:
     """Add pieces whose offsets are consistent, and return where each begins; others follow the one before."""
     before: Piece | None = None
@@ -291,7 +292,7 @@ def _add_pieces(
                 builder.begin(source, start)
         else:
             shared = max(0, -gap)
-            missing = gap > LARGEST_WHITE_GAP or (gap > 0 and _another_between(before, pieces[number]))
+            missing = gap > white_gap or (gap > 0 and _another_between(before, pieces[number]))
             if missing or not builder.ends_with(text, shared):
                 builder.begin(source, start)
                 shared = 0
