@@ -1,6 +1,5 @@
 """Reads documents from files of several kinds, and from folders of them."""
 
-import io
 import os
 import stat
 import sys
@@ -12,6 +11,7 @@ from typing import Literal
 
 from spscanner_rag.files.documents import STANDARD_INPUT, Converted, TextFile, name_of
 from spscanner_rag.files.readers.docx import read_docx
+from spscanner_rag.files.readers.docx_parts import archive_of
 from spscanner_rag.files.readers.html import read_html
 from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.files.readers.pdf import read_pdf
@@ -295,7 +295,7 @@ def _seen(data: bytes) -> str | None:
 
 def _archive(data: bytes) -> str:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with archive_of(data) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
         return "a broken ZIP archive, as DOCX files are"

@@ -1,8 +1,11 @@
 """Hostile files: what reading them and cutting them costs grows with their size, and no faster."""
 
 import contextlib
+import io
+import random
 import time
 import tracemalloc
+import zipfile
 
 import pytest
 
@@ -42,6 +45,49 @@ def test_costs_grow_with_the_size(shape: str, size: int, attempt: Attempt) -> No
         for (seconds, megabytes), times in ((two, 2), (four, 4)):
             assert seconds < 3 * times * one[0] + 1
             assert megabytes < 1.5 * times * one[1] + 1
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """The data with a few bytes changed, and stretches of it cut out, doubled or moved."""
+    found = bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        start, place = rng.randrange(len(found) + 1), rng.randrange(len(found) + 1)
+        stretch = found[start : start + rng.choice((1, 8, 60))]
+        if rng.random() < 0.5:
+            del found[start : start + len(stretch)]
+        if rng.random() < 0.7:
+            found[place:place] = stretch * rng.choice((1, 1, 50))
+    return bytes(found)
+
+
+def mutated_file(name: str, data: bytes, rng: random.Random) -> bytes:
+    """A file with damages; of a DOCX, in one of its parts."""
+    if not name.endswith(".docx"):
+        return mutated(data, rng)
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
+        chosen = rng.choice([part for part in old.namelist() if part.startswith("word/")])
+        for part in old.namelist():
+            content = old.read(part)
+            new.writestr(part, mutated(content, rng) if part == chosen else content)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("tries", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_damaged_files_are_read_or_told_in_one_line(shape: str, tries: int, attempt: Attempt) -> None:
+    name, data = hostile_file(shape, 12)
+    for seed in range(tries):
+        with attempt(f"damaged files: {shape.partition(':')[0]}"):
+            try:
+                found = read_bytes(name, mutated_file(name, data, random.Random(f"{shape} {seed}")))
+            except ValueError as error:
+                assert_one_line(str(error))
+                continue
+            end = 0
+            for unit in segment_blocks(found.text, found.blocks, SentenceSegmenter().segment):
+                assert end <= unit.start < unit.end <= len(found.text)
+                end = unit.end
 
 
 def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
