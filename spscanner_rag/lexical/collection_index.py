@@ -317,7 +317,7 @@ def _encoded(strings: Sequence[str]) -> NDArray[np.uint8]:
 def _decoded(name: str, array: NDArray[Any]) -> list[str]:
     try:
         strings = json.loads(bytes(array))
-    except ValueError:
+    except (ValueError, RecursionError):
         strings = None
     if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
         raise ValueError(f"{name} of the index is not a JSON list of strings; it is damaged: make it again")

@@ -133,7 +133,7 @@ def check(postings: Postings, n_words: int, n_texts: int) -> None:
     """Raise ``ValueError`` unless the arrays fit together, a vocabulary of ``n_words`` and ``n_texts`` texts."""
     arrays: dict[str, NDArray[Any]] = postings._asdict()
     for (name, array), kind in zip(arrays.items(), "iiiuii", strict=True):
-        if array.ndim != 1 or array.dtype.kind != kind:
+        if array.ndim != 1 or array.dtype.kind != kind or (name.endswith("stops") and not len(array)):
             raise ValueError(
                 f"{name} of the index is {array.dtype} of shape {array.shape}; expected integers"
             )

@@ -197,6 +197,9 @@ def test_keys_of_any_kind() -> None:
         ("keys", np.frombuffer(b'["0", "0"]', np.uint8), "twice"),
         ("keys", np.frombuffer(b'{"0": 1}', np.uint8), "not a JSON list"),
         ("vocabulary", np.frombuffer(b"\xff", np.uint8), "not a JSON list"),
+        ("keys", np.frombuffer(b"[" * 100_000, np.uint8), "not a JSON list"),
+        ("stops", np.zeros(0, np.int64), "expected integers"),
+        ("text_stops", np.zeros(0, np.int64), "expected integers"),
     ],
 )
 def test_damaged_arrays(name: str, value: object, message: str) -> None:
