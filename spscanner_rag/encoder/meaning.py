@@ -4,7 +4,8 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Final, Protocol, Self
@@ -155,7 +156,10 @@ class Meaning:
 
     def new_locks(self) -> None:
         """Forget who holds what: in a forked child nobody does."""
-        self._lock, self._encoding = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._readers: dict[
+            str, tuple[threading.Lock, int]
+        ] = {}  # of each text that is read, and how many wait
 
     def vectors(
         self,
@@ -170,7 +174,7 @@ class Meaning:
         """
         sentences = fold_texts(sentences)
         key = digest_of(sentences)
-        with self._encoding:  # another thread may be about to keep them, and an encoder uses all cores
+        with self._alone(key):  # another thread may be about to keep them
             kept = self.known(key)
             if kept is None:
                 kept = self.store.get(self.encoder.digest, key) if self.store else None
@@ -182,6 +186,21 @@ class Meaning:
                         self.store.put(self.encoder.digest, key, kept)
                 self.keep(key, kept)
         return kept
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Let no other thread read the same text; others are read beside it, a short one beside a long one."""
+        with self._lock:
+            lock, waiting = self._readers.get(key, (threading.Lock(), 0))
+            self._readers[key] = lock, waiting + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, waiting = self._readers.pop(key, (lock, 1))  # none in a child that was forked meanwhile
+                if waiting > 1:
+                    self._readers[key] = lock, waiting - 1
 
     def known(self, key: str) -> SentenceVectors | None:
         """The vectors kept under the `digest_of` a text's sentences, if any."""

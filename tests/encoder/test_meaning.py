@@ -96,12 +96,28 @@ def test_a_text_is_read_once(encoder: TokenEncoder) -> None:
     assert meaning.known(digest_of(SENTENCES)) is not None
 
 
+def test_a_long_text_does_not_hold_up_a_short_one(encoder: TokenEncoder) -> None:
+    meaning, begun, goes_on = Meaning(encoder, WEIGHTS), threading.Event(), threading.Event()
+
+    def wait(tokens: int) -> None:
+        begun.set()
+        assert goes_on.wait(30)
+
+    long = threading.Thread(target=meaning.vectors, args=(SENTENCES * 3, wait))
+    long.start()
+    assert begun.wait(30)
+    assert len(meaning.vectors(SENTENCES).rows) == 3
+    goes_on.set()
+    long.join()
+    assert meaning.known(digest_of(SENTENCES * 3)) is not None
+
+
 def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -> None:
     meaning = Meaning(encoder, WEIGHTS)
-    with meaning._encoding, meaning._lock:
+    with meaning._alone(digest_of(SENTENCES)), meaning._lock:
         child = os.fork()
         if not child:
-            meaning.known("any")
+            meaning.vectors(SENTENCES)
             os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 
