@@ -5,46 +5,14 @@ _SYMBOL_SIGNS = "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂�
 _SYMBOL = dict(zip(range(0x41, 0x7F), _SYMBOL_LETTERS, strict=False))
 _SYMBOL |= dict(zip(range(0xA1, 0xE6), _SYMBOL_SIGNS, strict=False))
 _SYMBOL |= {0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0xF2: "∫"}  # noqa: RUF001
-_WINGDINGS = {
-    **{
-        0x21: "✏",
-        0x28: "☎",
-        0x2A: "✉",
-        0x36: "⌛",
-        0x41: "✌",
-        0x43: "👍",
-        0x44: "👎",
-        0x46: "☞",
-        0x4A: "☺",
-        0x4C: "☹",
-    },
-    **{
-        0x6C: "●",
-        0x6E: "■",
-        0x6F: "□",
-        0x71: "❑",
-        0x72: "❒",
-        0x75: "◆",
-        0x76: "❖",
-        0x77: "⬥",
-        0x9F: "•",
-        0xA1: "○",
-    },
-    **{
-        0xA7: "▪",
-        0xA8: "◻",
-        0xAB: "★",
-        0xD8: "➢",
-        0xDF: "←",
-        0xE0: "→",
-        0xE1: "↑",
-        0xE2: "↓",
-        0xE8: "➔",
-        0xF0: "⇨",
-    },
-    **{0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑"},
-}
-_WINGDINGS_2 = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "□"}
+_WINGDINGS = dict(
+    zip(
+        bytes.fromhex("21282a36414344464a4c6c6e6f71727576779fa1a7a8abd8dfe0e1e2e8f0fbfcfdfe"),
+        "✏☎✉⌛✌👍👎☞☺☹●■□❑❒◆❖⬥•○▪◻★➢←→↑↓➔⇨✗✓☒☑",
+        strict=True,
+    )
+)
+_WINGDINGS_2 = dict(zip(bytes.fromhex("4f5051525354a3"), "✗✓☒☑☒☒□", strict=True))
 _FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
 _PRIVATE = range(0xE000, 0xF900)
 
