@@ -15,7 +15,7 @@ from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import as_written
 
-LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 4.0
+LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 14.0
 """A PDF is read for so long; what was read until then is its text, with a note."""
 
 _EVERY = 0.05  # seconds between two looks at the clock
@@ -40,7 +40,7 @@ def read_pdf(
     if find_spec("pypdf") is None:
         raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"')
     if seconds is None:
-        seconds = LEAST_SECONDS + SECONDS_PER_MEBIBYTE * len(data) / 2**20
+        seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
     first, *pages = list(_apart(data, seconds, check)) or [{"broken": f"nothing in {seconds:.0f} seconds"}]
     return converted(name, first, pages)
 
