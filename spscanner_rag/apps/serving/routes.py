@@ -94,8 +94,8 @@ def scan_routes(service: Service) -> APIRouter:
     @routes.put("/collections/{digest}", status_code=204)
     async def keep_collection(digest: str, request: Request) -> Response:
         content = await request.body()
-        async with service.one_at_a_time:
-            await asyncio.to_thread(service.keep_collection, digest, content)
+        keep = partial(service.keep_collection, digest, content)
+        await asyncio.get_running_loop().run_in_executor(service.one_at_a_time, keep)
         return Response(status_code=204)
 
     return routes

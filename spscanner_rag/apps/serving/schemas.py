@@ -5,10 +5,10 @@ the first wrong item ends the check. So no body takes much more memory than its 
 """
 
 import asyncio
-import gc
 import re
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, ClassVar, Literal, Self
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -18,16 +18,24 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
+    GetCoreSchemaHandler,
     OnErrorOmit,
     TypeAdapter,
     ValidationError,
+    create_model,
 )
+from pydantic.config import ExtraValues
+from pydantic_core import CoreSchema, core_schema
 
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.text.units import readable
 
 AT_ONCE_BYTES = 2**16
 """Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
+
+T = TypeVar("T", bound="Body")
+
+_WRONG = object()
 
 # JSON can escape half a character, which no answer can contain.
 Text = Annotated[str, AfterValidator(readable)]
@@ -44,6 +52,13 @@ _ESCAPES = re.compile(
 )
 
 
+class _Lenient:
+    """Makes `_WRONG` of what is not as the schema says: an error would make Python objects of all of it."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_default_schema(handler(source), default=_WRONG, on_error="default")
+
+
 class Body(BaseModel):
     """A body that ignores what it does not know: clients send fields of other versions of an API."""
 
@@ -52,6 +67,8 @@ class Body(BaseModel):
     @classmethod
     def parsed(cls, body: bytes) -> Self:
         """Parse and check JSON; ``RefusedError`` says what is wrong first, and repeats nothing that was sent."""
+        if body.lstrip(b" \t\r\n")[:1] != b"{":
+            raise RefusedError(422, "the body: expected a JSON object")
         try:
             return cls._read(body)
         except ValidationError as error:
@@ -64,31 +81,55 @@ class Body(BaseModel):
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        return cls.model_validate_json(body)
+        if len(body) < AT_ONCE_BYTES:
+            return cls.model_validate_json(body, extra=cls._extra)
+        read = _lenient(cls).model_validate_json(body)
+        wrong = [name for name in cls.model_fields if getattr(read, name) is _WRONG]
+        if wrong:
+            raise RefusedError(
+                422, f"{', '.join(wrong)}: missing, of another type, or of more items than /openapi.json says"
+            )
+        return read
+
+    _extra: ClassVar[ExtraValues] = "ignore"
+
+
+@cache
+def _lenient(kind: type[T]) -> type[T]:
+    fields: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        lenient = Annotated[field.annotation, *field.metadata, _Lenient()]
+        fields[name] = lenient, _WRONG if field.is_required() else field.default
+    return create_model(kind.__name__, __base__=kind, **fields)
 
 
 class _Own(Body):
     """A body of our own API, where an unknown field is a mistake."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
-    _names: ClassVar[TypeAdapter[Any]]
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as pydantic has it
-        names: Any = Literal[tuple(cls.model_fields)]
-        checked: Any = Annotated[dict[names, OnErrorOmit[None]], Field(fail_fast=True)]
-        cls._names = TypeAdapter(checked)
+    _extra = "forbid"
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        try:
-            cls._names.validate_json(body)  # a model of pydantic would collect every unknown field
-        except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            if first["type"] == "literal_error":
-                raise RefusedError(422, f"{first['loc'][0]!s:.80}: Extra inputs are not permitted") from None
-            raise
-        return cls.model_validate_json(body)
+        if len(body) >= AT_ONCE_BYTES:  # a model would collect every unknown field
+            try:
+                _names(cls).validate_json(body)
+            except ValidationError as error:
+                first = error.errors(include_input=False)[0]
+                if first["type"] == "literal_error":
+                    raise RefusedError(
+                        422, f"{first['loc'][0]!s:.80}: Extra inputs are not permitted"
+                    ) from None
+                raise
+        return super()._read(body)
+
+
+@cache
+def _names(kind: type[Body]) -> TypeAdapter[Any]:
+    """Checks the names of fields alone, and stops at the first wrong one."""
+    names: Any = Literal[tuple(kind.model_fields)]
+    checked: Any = Annotated[dict[names, OnErrorOmit[None]], Field(fail_fast=True)]
+    return TypeAdapter(checked)
 
 
 def _refused(error: ValidationError) -> RefusedError:
@@ -130,12 +171,8 @@ class _Asked(Request):
         body = await self.body()
         if len(body) < AT_ONCE_BYTES:
             return self._kind.parsed(body)
-        async with self.app.state.service.one_at_a_time:
-            gc.disable()  # it would look at a wrong body's many objects again and again
-            try:
-                return await asyncio.to_thread(self._kind.parsed, body)
-            finally:
-                gc.enable()
+        one = self.app.state.service.one_at_a_time
+        return await asyncio.get_running_loop().run_in_executor(one, self._kind.parsed, body)
 
 
 class CohereRerank(Body):

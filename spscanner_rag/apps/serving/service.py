@@ -43,7 +43,7 @@ class Service:
         self.scanner, self.limits = scanner, limits
         self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
         self.queue = ReadingQueue(scanner.pipeline, limits)
-        self.one_at_a_time = asyncio.Lock()  # for what takes many times the memory of its body
+        self.one_at_a_time = ThreadPoolExecutor(1)  # for what takes many times the memory of its body
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="spscanner-work")
         self.working = 0  # requests that wait for a worker, or have one
         self._collecting = Lock()
@@ -53,6 +53,7 @@ class Service:
         """Read what is waiting, and end the threads."""
         self.queue.close()
         self._workers.shutdown(cancel_futures=True)
+        self.one_at_a_time.shutdown(cancel_futures=True)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
         """One question on several texts. ``RefusedError``: 413 beyond the limits, 422 for an unusable question."""
