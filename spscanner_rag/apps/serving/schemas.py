@@ -83,7 +83,7 @@ class Body(BaseModel):
     def _read(cls, body: bytes) -> Self:
         if len(body) < AT_ONCE_BYTES:
             return cls.model_validate_json(body, extra=cls._extra)
-        read = _lenient(cls).model_validate_json(body)
+        read: Self = _lenient(cls).model_validate_json(body)
         wrong = [name for name in cls.model_fields if getattr(read, name) is _WRONG]
         if wrong:
             raise RefusedError(
@@ -98,7 +98,7 @@ class Body(BaseModel):
 def _lenient(kind: type[T]) -> type[T]:
     fields: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
-        lenient = Annotated[field.annotation, *field.metadata, _Lenient()]
+        lenient: Any = Annotated[field.annotation, *field.metadata, _Lenient()]
         fields[name] = lenient, _WRONG if field.is_required() else field.default
     return create_model(kind.__name__, __base__=kind, **fields)
 
