@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow
 
 import inspect
 import io
+import json
 import random
 import shutil
 import time
@@ -149,6 +150,24 @@ def windowed_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.Temp
         torch.nn.init.normal_(model.binary_head.weight)
     folder = tmp_path_factory.mktemp("checkpoints") / "windowed"
     save_checkpoint(folder, model, ScannerSettings("reference", window_tokens=100), tiny_tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The layout and the vocabulary of the published scanners, with the tiny tokenizer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        config = Mamba2Config(
+            d_model=8, n_layer=1, vocab_size=50277, pad_vocab_size_multiple=16, d_state=4, headdim=8
+        )
+        model = ScannerModel(config)
+        torch.nn.init.normal_(model.backbone.embedding.weight)
+    folder = tmp_path_factory.mktemp("checkpoints") / "published"
+    save_checkpoint(folder, model, ScannerSettings(), tiny_tokenizer)
+    settings = json.loads((folder / "config.json").read_text())
+    settings.pop("spscanner")
+    (folder / "config.json").write_text(json.dumps(settings))
     return folder
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit, readable, units_of
+from spscanner_rag.text.units import Segmenter, Unit, readable, units_of
 
 if TYPE_CHECKING:
     import httpx
@@ -111,10 +111,16 @@ class RemoteScanner:
         """True if logits depend on the other texts of a collection."""
         return bool(self._model["uses_collection"])
 
+    @property
+    def segmenter(self) -> Segmenter:
+        """What cuts a text: sentences are cut here, other units of the server's checkpoint by the server."""
+        plain = SentenceSegmenter()
+        return plain if self._model["segmenter"] == plain.name else self
+
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units of the server's checkpoint; here, if they are plain sentences."""
-        if self._model["segmenter"] == SentenceSegmenter().name:
-            return SentenceSegmenter().segment(text)
+        """Cut a text into the units of the server's checkpoint."""
+        if self.segmenter is not self:
+            return self.segmenter.segment(text)
         most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
         reply = self._wait(self._ask("POST", "/v1/segment", {"texts": [text]}, most), never)
         with self._checked("/v1/segment"):

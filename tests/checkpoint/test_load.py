@@ -1,6 +1,7 @@
 """Loading checkpoints in every layout, and refusing what is wrong with one."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -18,12 +19,10 @@ from spscanner_rag.checkpoint import (
     ScannerSettings,
     load_checkpoint,
     load_model,
-    save_checkpoint,
     tensor_files,
 )
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
-from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import (
     CONFIG,
@@ -166,14 +165,8 @@ def test_published_layout(published: Path, tiny_tokenizer: Tokenizer) -> None:
 
 
 @pytest.fixture
-def neox_vocabulary(tmp_path: Path) -> Path:
-    config = Mamba2Config(
-        d_model=8, n_layer=1, vocab_size=50277, pad_vocab_size_multiple=16, d_state=4, headdim=8
-    )
-    folder = tmp_path / "neox"
-    save_checkpoint(folder, ScannerModel(config), ScannerSettings(), None)
-    edit_config(folder, lambda config: config.pop("spscanner"))
-    return folder
+def neox_vocabulary(published_checkpoint: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(published_checkpoint, tmp_path / "neox")
 
 
 def test_a_published_scanner_is_known_by_its_vocabulary(

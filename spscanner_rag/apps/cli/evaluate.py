@@ -105,7 +105,7 @@ def _study(
     of_many: CorpusOptions,
 ) -> "tuple[Study, list[Document], int]":
     """Return the study, its documents, and the number of their bad lines that were left out."""
-    from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS
+    from spscanner_rag.lab.evaluation.ablation import ablations, scanners_among
     from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
     from spscanner_rag.lab.evaluation.study import corpus_study_of, study_of
 
@@ -137,8 +137,9 @@ def _study(
             **own,
         )
         return corpus_study, documents, bad
+    scanners = scanners_among(settings) if variants.context_ablation else []
     study = study_of(
-        [*settings, *([ALONE, CHUNKS, WINDOWS] if variants.context_ablation else [])],
+        [*settings, *(shorter for name in scanners for shorter in ablations(name))],
         documents,
         which.max_questions,
         which.seed,
@@ -157,7 +158,7 @@ def _scorers(
     titles: dict[str, str],
 ) -> "tuple[dict[str, Scorer], dict[Setting, Scorer]]":
     """The scorers by name and by setting; a missing one is reported before any work."""
-    from spscanner_rag.lab.evaluation.ablation import ablated
+    from spscanner_rag.lab.evaluation.ablation import ablated, scanners_among
     from spscanner_rag.lab.retriever_names import Options, scorer_of
     from spscanner_rag.scan.devices import use_threads
 
@@ -171,8 +172,9 @@ def _scorers(
     loaded = {name: scorer_of(name, options) for name in dict.fromkeys(each.retriever for each in asked)}
     scorers = {setting: loaded[setting.retriever] for setting in asked}
     if variants.context_ablation:
-        scorers |= ablated(computes.device, computes.dtype)
-        loaded.setdefault("scanner", scorer_of("scanner", options))  # whose variants they are
+        for name in scanners_among(compared.settings):
+            scorers |= ablated(name, computes.device, computes.dtype)
+            loaded.setdefault(name, scorer_of(name, options))  # whose variants they are
     return loaded, scorers
 
 

@@ -62,7 +62,7 @@ class Variants:
     """Runs on single documents that measure something more."""
 
     context_ablation: bool = option(
-        False, "Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens."
+        False, "Also each scanner on single units, on chunks and on windows of 1,024 tokens."
     )
     calibration: bool = option(
         False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."

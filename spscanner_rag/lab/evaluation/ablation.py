@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.retrieval.shared_scanners import shared_scanner
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
@@ -13,23 +14,31 @@ from spscanner_rag.text.units import Unit
 
 CONTEXT_TOKENS = 1024  # the paper's short context
 
-ALONE = Setting("scanner", variants=("sentence alone",))
-CHUNKS = Setting("scanner", variants=("chunk of 1,024 tokens alone",))
-WINDOWS = Setting("scanner", variants=("1,024 tokens",))
+VARIANTS = ("sentence alone", "chunk of 1,024 tokens alone", "1,024 tokens")
 
 
-def ablated(device: str, dtype: str) -> dict[Setting, Scorer]:
-    """The scanner with three shorter contexts; see `Scanner.from_pretrained` for the arguments.
+def scanners_among(settings: Sequence[Setting]) -> list[str]:
+    """The names of the scanners that a run compares; the bundled one's if there is none."""
+    names = dict.fromkeys(s.retriever for s in settings if NameParts.of(s.retriever).kind == "scanner")
+    return list(names) or ["scanner"]
 
-    `ALONE` reads single sentences. `CHUNKS` reads independent chunks, as the paper does. `WINDOWS` reads
+
+def ablations(name: str = "scanner") -> list[Setting]:
+    """The settings of a scanner's three shorter contexts."""
+    return [Setting(name, variants=(variant,)) for variant in VARIANTS]
+
+
+def ablated(name: str, device: str, dtype: str) -> dict[Setting, Scorer]:
+    """A scanner, by its name, with three shorter contexts; see `Scanner.from_pretrained` for the arguments.
+
+    The first reads its units alone. The second reads independent chunks, as the paper does. The third reads
     half-overlapping windows and averages their logits; its lexical channel knows the whole document.
     """
-    scanner = shared_scanner(device=device, dtype=dtype)
-    return {
-        ALONE: Chunked(scanner),
-        CHUNKS: Chunked(scanner, CONTEXT_TOKENS),
-        WINDOWS: shared_scanner(device=device, dtype=dtype, window_tokens=CONTEXT_TOKENS),
-    }
+    model = NameParts.of(name).model or None
+    scanner = shared_scanner(model, device=device, dtype=dtype)
+    windows = shared_scanner(model, device=device, dtype=dtype, window_tokens=CONTEXT_TOKENS)
+    scorers = Chunked(scanner), Chunked(scanner, CONTEXT_TOKENS), windows
+    return dict(zip(ablations(name), scorers, strict=True))
 
 
 class Chunked:
@@ -40,21 +49,21 @@ class Chunked:
 
     def __init__(self, scanner: Scanner, max_tokens: int = 1) -> None:
         self.scanner, self.max_tokens = scanner, max_tokens
+        self.scorers = (scanner,)  # whose units are scored
 
     def score_units(
         self, query: str, text: str, units: Sequence[Unit], *, cancelled: Cancelled = never
     ) -> NDArray[np.float32]:
         """One logit for each unit: (units,)."""
-        chunks = [(query, *_cut_out(text, chunk)) for chunk in self._chunks(text, units)]
+        chunks = [(query, *_cut_out(text, chunk)) for chunk in self._chunks(units)]
         logits = self.scanner.score_units_many(chunks, cancelled=cancelled)
         return np.concatenate([np.empty(0, np.float32), *logits])
 
-    def _chunks(self, text: str, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+    def _chunks(self, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
         """Successive runs of units, each as long as ``max_tokens`` allows."""
         first = tokens = 0
-        ends = [*(unit.start for unit in units[1:]), *(unit.end for unit in units[-1:])]
-        for number, (unit, end) in enumerate(zip(units, ends, strict=True)):
-            own = self.scanner.count_tokens(text[unit.start : end])  # with the white space after it
+        for number, unit in enumerate(units):
+            own = self.scanner.count_tokens(unit.model_text)
             if number > first and tokens + own > self.max_tokens:
                 yield units[first:number]
                 first, tokens = number, 0
@@ -66,8 +75,9 @@ class Chunked:
 def _cut_out(text: str, units: Sequence[Unit]) -> tuple[str, list[Unit]]:
     """The text of a chunk, and its units as units of that text."""
     begin, end = units[0].start, units[-1].end
-    reads = [*(unit.start for unit in units), end]
+    reads = [unit.model_text for unit in units]  # reference units are not read as the text has them
+    reads[0] = reads[0].lstrip()
+    reads[-1] = reads[-1].rstrip()
     return text[begin:end], [
-        Unit(unit.start - begin, unit.end - begin, text[unit.start : following])
-        for unit, following in zip(units, reads[1:], strict=True)
+        Unit(unit.start - begin, unit.end - begin, read) for unit, read in zip(units, reads, strict=True)
     ]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
@@ -14,6 +13,7 @@ from spscanner_rag.lab.answers.answering import (
     scored_answers,
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
+from spscanner_rag.lab.evaluation.corpora import segmenter_for
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
 from spscanner_rag.lab.evaluation.tables import Share, Table
@@ -114,7 +114,7 @@ def answer_from(
 
 
 def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str]) -> Contexts:
-    segmenter = segmenter_of(setting.unit)  # type: ignore[arg-type]  # checked when the settings were made
+    segmenter = segmenter_for(setting.unit, scorer)
     top_k = PAPER_UNITS.get(setting.unit, 10)
 
     def contexts(document: Document, question: Question) -> tuple[str, ...]:

@@ -9,16 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.baselines.remote_scanner import RemoteScanner
+from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.evidence.questions import Document, Question, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.document_score import rank_documents
+from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 
 class Pool(NamedTuple):
@@ -28,12 +30,28 @@ class Pool(NamedTuple):
     tokens: NDArray[np.int64]  # (units,)
 
 
+def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
+    """What cuts a text for a scorer: for "sentence", a scanner's own segmenter, such as that of published ones."""
+    own = _segmenter_in(scorer) if unit == "sentence" else None
+    return segmenter_of(unit) if own is None else own  # type: ignore[arg-type]  # checks the unit
+
+
+def _segmenter_in(scorer: object) -> Segmenter | None:
+    """The segmenter of the first scanner, here or behind a server, in a scorer and its parts."""
+    match scorer:
+        case Scanner():
+            return scorer.reading.segmenter
+        case RemoteScanner():
+            return scorer.segmenter
+    parts = map(_segmenter_in, getattr(scorer, "scorers", ()))
+    return next((own for own in parts if own is not None), None)
+
+
 class CorpusUnits:
     """The documents of a corpus by number, each cut into units when it is first asked for."""
 
-    def __init__(self, documents: Sequence[Document], unit: str = "sentence") -> None:
-        kind: UnitKind = unit  # type: ignore[assignment]  # checked by `segmenter_of`
-        self.documents, self._segmenter = documents, segmenter_of(kind)
+    def __init__(self, documents: Sequence[Document], segmenter: Segmenter) -> None:
+        self.documents, self._segmenter = documents, segmenter
         self.every = range(len(documents))
         self._starts = np.cumsum([0, *(len(document.text) for document in documents)])
         self._cut: dict[int, Sequence[Unit]] = {}
@@ -107,13 +125,15 @@ class Corpus:
     asked: Sequence[Asked] = ()  # with their right document
     repeated: int = 0  # questions left out because another document has a question of the same words
     cut_off: int = 0  # questions left out because their evidence is not in the part that is read
-    _kept: dict[str, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[object, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
-    def units(self, unit: str) -> CorpusUnits:
-        """The documents cut into units of this kind; kept for the next setting."""
-        if unit not in self._kept:
-            self._kept[unit] = CorpusUnits(self.documents, unit)
-        return self._kept[unit]
+    def units(self, unit: str, scorer: Scorer | None = None) -> CorpusUnits:
+        """The documents as `segmenter_for` cuts them; kept for the next setting."""
+        segmenter = segmenter_for(unit, scorer)
+        key = unit if segmenter.name == unit else segmenter
+        if key not in self._kept:
+            self._kept[key] = CorpusUnits(self.documents, segmenter)
+        return self._kept[key]
 
     @cached_property
     def numbers(self) -> dict[str, int]:

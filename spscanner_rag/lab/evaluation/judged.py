@@ -155,7 +155,7 @@ class JudgedAsk(Ask):
             for number, score in best_first([document_score(own, self.aggregation) for own in scored.logits])
             if np.isfinite(score)  # a document without units is not ranked
         ][:MOST_RANKED]
-        pool = self.corpus.units(self.setting.unit).pool(scored.read, count_tokens)
+        pool = self.corpus.units(self.setting.unit, scorers[self.scorer]).pool(scored.read, count_tokens)
         record = Record(
             *self.setting.key,
             source=self.judged.name,

@@ -114,8 +114,10 @@ class Ask:
         The queries share their time equally. Indexes of a corpus are made before the clock starts.
         """
         scorer, reading = scorers[self.scorer], self.reading
-        units, memory = corpus.units(self.setting.unit), PeakMemory()
+        units = corpus.units(self.setting.unit, scorer)
+        memory = PeakMemory()
         if reading is None:
+            units.units(0)  # cut before the clock starts
             begun = time.perf_counter()
             logits = units.scores(scorer, queries, [0])
             seconds, peak = (time.perf_counter() - begun) / len(queries), memory.megabytes()
@@ -153,7 +155,7 @@ class Ask:
         questions = [(q, evidence) for q, evidence in found if len(evidence.starts) or not q.answerable]
         if not questions:
             return
-        units = corpus.units(self.setting.unit)
+        units = corpus.units(self.setting.unit, scorers[self.scorer])
         scores = self.score(scorers, corpus, [question.text for question, _ in questions], right)
         for (question, evidence), scored in zip(questions, scores, strict=True):
             pool = units.pool(scored.read, count_tokens)
@@ -198,7 +200,7 @@ class Ask:
     ) -> Record:
         """The record with answers in the best units, recall by place, and operations."""
         scorer, text = scorers[self.scorer], corpus.documents[0].text
-        units = corpus.units(self.setting.unit).units(0)
+        units = corpus.units(self.setting.unit, scorer).units(0)
         ranks = evidence_ranks(pool.spans, scores, evidence)
         positions = {
             str(k): recall_by_position(evidence, ranks <= k, len(text))

@@ -145,6 +145,17 @@ def test_the_scanner_against_bm25(
     assert [row["second"] for row in tested] == ["bm25", *SHORTER]
 
 
+def test_a_published_scanner_and_its_shorter_contexts(
+    evaluate: Run, data: Path, out: Path, published_checkpoint: Path
+) -> None:
+    name = f"scanner:{published_checkpoint}"
+    assert (
+        evaluate(data, "--retrievers", f"{name},bm25", "--context-ablation", "--dtype", "float32").code == 0
+    )
+    shorter = [each.replace("scanner", name, 1) for each in SHORTER]
+    assert {row["retriever"] for row in rows_of(out)} == {name, "bm25", *shorter}
+
+
 class Titled:
     """In place of `Propositions`: keeps the title that it has for each text it scores."""
 

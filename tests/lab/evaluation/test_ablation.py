@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 
 from spscanner_rag import Scanner
-from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS, Chunked, ablated
+from spscanner_rag.lab.evaluation.ablation import Chunked, ablated, ablations, scanners_among
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.text.units import Unit
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 LONG = "\n\n".join(
@@ -45,9 +49,29 @@ def test_chunks_are_scanned_alone() -> None:
 
 
 def test_names_that_files_of_runs_have() -> None:
-    assert [setting.name for setting in (ALONE, CHUNKS, WINDOWS)] == [
+    assert [setting.name for setting in ablations()] == [
         "scanner, sentence alone",
         "scanner, chunk of 1,024 tokens alone",
         "scanner, 1,024 tokens",
     ]
-    assert list(ablated("cpu", "float32")) == [ALONE, CHUNKS, WINDOWS]
+    assert list(ablated("scanner", "cpu", "float32")) == ablations()
+    asked = [Setting("bm25"), Setting("scanner:a"), Setting("scanner:b"), Setting("scanner:a", "chunk")]
+    assert scanners_among(asked) == ["scanner:a", "scanner:b"]
+    assert scanners_among(asked[:1]) == ["scanner"]
+
+
+def test_a_published_scanner_reads_its_own_units_alone(published_checkpoint: Path) -> None:
+    """A unit that fills the chunk is read as the reference segmenter gives it, not as the document has it."""
+    name = f"scanner:{published_checkpoint}"
+    alone, chunks, windows = ablated(name, "cpu", "float32").values()
+    assert isinstance(windows, Scanner)
+    assert windows.window_tokens == 1024
+    text = "It rained.\n   It froze. We left.\n\n" * 30
+    units = windows.segment(text)
+    assert any(unit.model_text.strip() != text[unit.start : unit.end] for unit in units)
+    got = alone.score_units("Which day?", text, units[:3])
+    for unit, logit in zip(units, got, strict=False):
+        read = Unit(0, unit.end - unit.start, unit.model_text.strip())
+        own = windows.score_units("Which day?", text[unit.start : unit.end], [read])
+        np.testing.assert_allclose(logit, own[0], atol=1e-4)
+    assert chunks.score_units("Which day?", text, units).shape == (len(units),)

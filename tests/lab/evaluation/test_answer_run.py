@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from spscanner_rag.lab.evaluation.tables import shown
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.llm.asking import Asked, Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
+from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
@@ -84,6 +86,15 @@ def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: 
     assert otters[-1] == 399
     words = {"sentence": 150, "chunk": 1201, "passage": 1201}[unit]
     assert len(text.split()) == words
+
+
+def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Path) -> None:
+    scanner = Scanner.from_pretrained(published_checkpoint, device="cpu", dtype="float32")
+    setting = Setting("scanner:published")
+    (source,) = retriever_sources([setting], {setting: scanner}, {})
+    result = scanner.scan(question("a").text, FIRST.text)
+    assert 50 < len(result.logits) < 400
+    assert source.contexts(FIRST, question("a")) == (result.context(top_k=50),)
 
 
 def test_answers_belong_to_their_questions_and_are_counted() -> None:

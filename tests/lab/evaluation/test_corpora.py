@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines import BM25, Cascade, Hybrid
 from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of, shortened
+from spscanner_rag.lab.evaluation.run import Ask
+from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
+from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Request
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.conftest import SMALL_TEXT
 from tests.lab.evaluation.tiny_study import words
 
 TEXT = "The otter swims. A heron flies. Rain fell all day."
@@ -147,6 +152,32 @@ def test_scores_know_the_collection() -> None:
     units.scores(scorer, ["Which otter?"], [0], [0, 1])  # type: ignore[arg-type]
     units.scores(scorer, ["Which otter?"], [0])  # type: ignore[arg-type]
     assert scorer.asked == [(2, 5), (1, 2), (1, None)]  # a text without units is not passed on
+
+
+@pytest.mark.parametrize("wrapped", ["alone", "hybrid", "cascade", "first of a hybrid"])
+@pytest.mark.parametrize("layout", ["published_checkpoint", "windowed_checkpoint"])
+def test_a_scanner_is_asked_of_its_own_units(
+    layout: str, wrapped: str, request: pytest.FixtureRequest
+) -> None:
+    scanner = Scanner.from_pretrained(request.getfixturevalue(layout), device="cpu", dtype="float32")
+    scorer = {
+        "alone": scanner,
+        "hybrid": Hybrid([BM25(), scanner]),
+        "cascade": Cascade(BM25(), scanner, unit="sentence"),
+        "first of a hybrid": Hybrid([scanner, BM25()]),
+    }[wrapped]
+    corpus = corpus_of([SMALL_TEXT + TEXT, TEXT])
+    setting = Setting("scanner:any")
+    ask = Ask(setting, setting, lambda: [corpus], 1)
+    (scored,) = ask.score({setting: scorer}, corpus, ["Who signed it?"])
+    result = scanner.scan("Who signed it?", SMALL_TEXT + TEXT)
+    units = corpus.units("sentence", scorer)
+    assert [unit[:2] for unit in units.units(0)] == [(s.start, s.end) for s in result.sentences]
+    assert len(scored.logits[0]) == len(result.logits) != len(corpus.units("sentence").units(0))
+    if wrapped == "alone":
+        np.testing.assert_allclose(scored.logits[0], result.logits, atol=1e-5)
+    assert corpus.units("sentence", scorer) is units is not corpus.units("sentence", BM25())
+    assert corpus.units("chunk", scorer) is corpus.units("chunk")
 
 
 def test_units_and_their_index_are_made_once() -> None:
