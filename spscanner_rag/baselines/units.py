@@ -9,7 +9,7 @@ from spscanner_rag.text.units import Segmenter, Unit, trimmed, units_of
 
 UnitKind = Literal["sentence", "chunk", "passage", "document"]
 
-CHUNK_WORDS = 300  # words per chunk in the paper (section 4.1)
+CHUNK_WORDS = 300  # words per chunk in the paper (section 5.2)
 _WORD = re.compile(r"\S+")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped
+from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped, option
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint import Checkpoint
@@ -22,6 +22,7 @@ Facts = list[tuple[str, str]]
 @grouped
 def info(
     model: str | None = argument("Checkpoint: a folder or a Hub id; default the bundled one.", default=None),
+    training: bool = option(False, "Also all that the checkpoint records of its training."),
     *,
     computes: ScannerOptions,
 ) -> None:
@@ -31,10 +32,11 @@ def info(
     scanner = computes.scanner(model)
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
-    print_facts("Checkpoint", _checkpoint(scanner), sys.stdout)
-    training = list(_flattened(scanner.checkpoint.settings.training))
-    if training:
-        print_facts("Training, as recorded in the checkpoint", training, sys.stdout)
+    recorded = list(_flattened(scanner.checkpoint.settings.training))
+    told = f"{len(recorded)} facts are recorded; --training shows them" if recorded else "nothing recorded"
+    print_facts("Checkpoint", [*_checkpoint(scanner), ("training", told)], sys.stdout)
+    if training and recorded:
+        print_facts("Training, as recorded in the checkpoint", recorded, sys.stdout)
 
 
 def _versions() -> Facts:

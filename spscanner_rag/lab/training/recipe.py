@@ -36,7 +36,7 @@ class Recipe:
     """The keys of a recipe. The table in ``docs/training.md`` is made of the texts below each key.
 
     The defaults of the optimizer, its schedule and the effective batch are the paper's, for fine-tuning a
-    pre-trained base (section 4.1); those of ``steps`` and ``positive_weight`` are not.
+    pre-trained base (appendix D); those of ``steps`` and ``positive_weight`` are not.
     """
 
     stage: str = "evidence"

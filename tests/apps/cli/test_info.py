@@ -24,7 +24,7 @@ def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
 
 
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
-    facts = facts_of(run, checkpoint, "--threads", 1)
+    facts = facts_of(run, checkpoint, "--threads", 1, "--training")
     assert facts["spscanner-rag"] == __version__
     assert facts["torch"] == torch.__version__
     assert facts["device"] == "cpu (as asked for)"
@@ -44,6 +44,13 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["[red]"] == "\\x1b[31m"
     total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
     assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding)"
+
+
+def test_info_is_a_page_without_the_training(run: Run, checkpoint: Path) -> None:
+    short, whole = facts_of(run, checkpoint), facts_of(run, checkpoint, "--training")
+    assert len(short) <= 35
+    assert short["training"].endswith(" facts are recorded; --training shows them")
+    assert set(whole) - set(short) >= {"sources", "validation.recall@10", "[red]"}
 
 
 def test_info_tells_what_the_word_vectors_were_made_with(
