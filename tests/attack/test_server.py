@@ -370,5 +370,5 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
         over.set()
         watcher.join()
         (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-        assert int(peak) < 2**20
-        assert max(waits) < 2
+        assert int(peak) < 2**21  # the answers of /v1/segment for millions of units take most
+        assert max(waits) < 5  # 1 s on an idle machine
