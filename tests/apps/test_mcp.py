@@ -1,0 +1,371 @@
+"""The server for agents, asked by the protocol's own client: in this process, by HTTP, and as a program."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+import uvicorn
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from spscanner_rag import Scanner
+from spscanner_rag.apps import mcp as module
+from spscanner_rag.apps.mcp import Library, create_server
+from tests.apps.cli.conftest import run  # noqa: F401 - a fixture
+
+TREATY = "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left with 3 ships.\n"
+KEEPER = "The keeper wrote the date. He signed the treaty. The well was dry. A bell rang twice. Nobody left."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What an agent may read, beside what it may not."""
+    (tmp_path / "secret.txt").write_text("The keeper signed the secret.")
+    (folder := tmp_path / "open").mkdir()
+    (folder / "treaty.md").write_text(TREATY)
+    (folder / "keeper.txt").write_text(KEEPER)
+    (folder / "inner").mkdir()
+    (folder / "inner" / "ship.txt").write_text("The ship sank. The captain swam.")
+    (folder / "picture.bin").write_bytes(bytes(range(256)))
+    (folder / ".hidden.txt").write_text("The keeper hid it.")
+    (folder / "out.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "up").symlink_to(tmp_path)
+    return folder
+
+
+class Agent:
+    """Calls tools, and tells their errors from their answers."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = await self.client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        assert isinstance(result.structured_content, dict)
+        return result.structured_content
+
+    async def refused(self, tool: str, **arguments: object) -> str:
+        result = await self.client.call_tool(tool, arguments)
+        assert result.is_error, result.content
+        return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def library(tiny_scanner: Scanner, folder: Path) -> Library:
+    return Library(tiny_scanner, [folder])
+
+
+async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == {"search_document", "search_folder", "read_passage"}
+    for tool in tools.values():
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert not tool.annotations.open_world_hint
+        assert tool.output_schema
+        assert "context" not in tool.input_schema["properties"]
+
+
+@pytest.mark.parametrize("name", ["keeper.txt", "treaty.md", "inner/ship.txt", "inner/../keeper.txt"])
+async def test_an_answer_has_verbatim_passages_within_its_tokens(
+    name: str, library: Library, folder: Path
+) -> None:
+    async with Client(create_server(library)) as client:
+        result = await client.call_tool(
+            "search_document", {"path": name, "question": "Who signed?", "max_tokens": 500}
+        )
+    found, text = result.structured_content, result.content[0].text  # type: ignore[union-attr]
+    assert found is not None
+    assert library._scanner.count_tokens(text) <= 500
+    (document,) = found["documents"]
+    whole = (folder / name).read_text()
+    assert document["passages"]
+    for passage in document["passages"]:
+        assert whole[passage["start"] : passage["end"]] == passage["text"]
+        assert 0 <= passage["score"] <= 1
+        if name == "treaty.md":
+            assert passage["cite"] == f"treaty.md, {' > '.join(passage['headings'])}"
+
+
+async def test_a_page_is_told(library: Library, folder: Path, pdf_of: Callable[..., bytes]) -> None:
+    (folder / "two.pdf").write_bytes(pdf_of([["It rained."], ["The keeper signed."]]))
+    async with Client(create_server(library)) as client:
+        found = await Agent(client)("search_document", path="two.pdf", question="Who signed?")
+    pages = {each["text"]: (each["page"], each["cite"]) for each in found["documents"][0]["passages"]}
+    assert pages["The keeper signed."] == ("2", "two.pdf, page 2")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("search_document", {"path": "keeper.txt"}),
+        ("search_document", {"text": KEEPER, "path": None, "cursor": None}),
+        ("search_folder", {}),
+        ("search_folder", {"folder": "."}),
+    ],
+)
+async def test_cursors_lead_through_every_sentence_once(
+    tool: str, given: dict[str, object], library: Library
+) -> None:
+    async with Client(create_server(library)) as client:
+        agent, ids, cursor = Agent(client), [], None
+        while cursor is not None or not ids:
+            given |= {"cursor": cursor}
+            found = await agent(tool, question="Who left?", max_tokens=700, **given)
+            ids += [passage["id"] for each in found["documents"] for passage in each["passages"]]
+            cursor = found["cursor"]
+            assert bool(cursor) == bool(found["passages_left"])
+    assert len(ids) == len(set(ids))
+    assert len([one for one in ids if one.startswith(("keeper.txt#", "#"))]) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"path": "../secret.txt"}, "../secret.txt: got no such file"),
+        ({"path": "out.txt"}, "out.txt: got no such file"),
+        ({"path": "up/secret.txt"}, "up/secret.txt: got no such file"),
+        ({"path": "/etc/passwd"}, "/etc/passwd: got no such file"),
+        ({"path": ".hidden.txt"}, ".hidden.txt: got no such file"),
+        ({"path": "keeper.txt\0"}, "got no such file"),
+        ({"path": "inner"}, "inner: got no such file"),
+        ({"path": "k" * 4097}, "4096 characters"),
+        ({"path": "picture.bin"}, "picture.bin: got"),
+        ({}, "path, text: got neither"),
+        ({"path": "keeper.txt", "text": "It rained."}, "path, text: got both"),
+        ({"text": " "}, "path, text: got neither"),
+        ({"text": ["It rained."]}, "string"),
+        ({"path": "keeper.txt", "question": " "}, "question: got ' '"),
+        ({"path": "keeper.txt", "question": "x" * 10_001}, "10000 characters"),
+        ({"path": "keeper.txt", "max_tokens": 499}, "500"),
+        ({"path": "keeper.txt", "max_tokens": 20_001}, "20000"),
+        ({"path": "keeper.txt", "cursor": "next"}, "cursor: got 'next'"),
+    ],
+)
+async def test_a_search_refuses_by_name(given: dict[str, object], message: str, library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        refused = await Agent(client).refused("search_document", **{"question": "Who left?"} | given)
+    assert message in refused
+    assert "secret" not in refused.replace(str(given.get("path")), "")
+
+
+@pytest.mark.parametrize("where", ["..", "up", "/", ".hidden", "keeper.txt", "missing"])
+async def test_a_folder_outside_is_refused(where: str, library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        refused = await Agent(client).refused("search_folder", folder=where, question="Who left?")
+    assert f"{where}: got no such folder" in refused
+
+
+async def test_a_folder_is_one_collection_and_says_what_it_left_out(library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        found = await Agent(client)("search_folder", question="Who signed the treaty?", max_tokens=20_000)
+    assert {each["path"] for each in found["documents"]} == {"treaty.md", "keeper.txt", "inner/ship.txt"}
+    assert found["documents_read"] == 3
+    assert "secret" not in str(found["documents"])
+    assert any("out.txt" in note for note in found["not_read"])
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MOST_FILES", 2), ("MOST_CHARACTERS", 130)])
+async def test_a_large_folder_is_read_in_part(
+    limit: str, value: int, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, limit, value)
+    async with Client(create_server(library)) as client:
+        found = await Agent(client)("search_folder", question="Who left?")
+    assert found["documents_read"] == 2
+    assert any("too much in one folder" in note for note in found["not_read"])
+
+
+async def test_a_cursor_is_bound_to_question_and_content(library: Library, folder: Path) -> None:
+    async with Client(create_server(library)) as client:
+        agent = Agent(client)
+        asked: dict[str, Any] = {"question": "Who left?", "max_tokens": 500}
+        cursor = (await agent("search_document", path="keeper.txt", **asked))["cursor"]
+        of_folder = (await agent("search_folder", **asked | {"max_tokens": 700}))["cursor"]
+        for other in ({"path": "treaty.md"}, {"path": "keeper.txt", "question": "Why?"}, {"text": KEEPER}):
+            refused = await agent.refused("search_document", **asked | other | {"cursor": cursor})
+            assert "of another question or document" in refused
+        with (folder / "keeper.txt").open("a") as file:
+            file.write(" It snowed.")
+        assert "keeper.txt has changed" in await agent.refused(
+            "search_document", path="keeper.txt", cursor=cursor, **asked
+        )
+        assert "a file of the folder has changed" in await agent.refused("search_folder", cursor=of_folder, **asked)
+
+
+async def test_the_same_question_is_answered_from_memory(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[object] = []
+    scan_many = library._scanner.scan_many
+
+    def counted(*pairs: Any, **options: Any) -> Any:
+        scans.append(pairs)
+        return scan_many(*pairs, **options)
+
+    monkeypatch.setattr(library._scanner, "scan_many", counted)
+    async with Client(create_server(library)) as client:
+        agent = Agent(client)
+        answers = [await agent("search_document", path="keeper.txt", question="Who left?") for _ in range(10)]
+        assert len(scans) == 1
+        assert all(answer == answers[0] for answer in answers)
+        monkeypatch.setattr(module, "KEPT_CHARACTERS", 1)
+        await agent("search_document", path="treaty.md", question="Who left?")
+        assert len(library._kept) == 1
+
+
+@pytest.mark.parametrize("given", [{"path": "keeper.txt"}, {"text": KEEPER}])
+async def test_a_passage_is_read_with_its_neighbours(
+    given: dict[str, str], library: Library, folder: Path
+) -> None:
+    async with Client(create_server(library)) as client:
+        agent = Agent(client)
+        found = await agent("search_document", question="dry well", **given)
+        well = next(one for one in found["documents"][0]["passages"] if one["text"] == "The well was dry.")
+        alone = await agent("read_passage", id=well["id"], neighbours=0)
+        assert alone["text"] == well["text"]
+        one = await agent("read_passage", id=well["id"], neighbours=1)
+        assert one["text"] == "He signed the treaty. The well was dry. A bell rang twice."
+        assert (await agent("read_passage", id=one["id"], neighbours=50))["text"] == KEEPER
+        (folder / "keeper.txt").write_text("Changed. " + KEEPER)
+        library._kept.clear()
+        message = await agent.refused("read_passage", id=well["id"])
+        assert ("keeper.txt has changed" if "path" in given else "no longer in memory") in message
+
+
+@pytest.mark.parametrize(
+    ("passage_id", "message"),
+    [
+        ("nonsense", "id: got 'nonsense'"),
+        ("../secret.txt#0-5@00000000", "../secret.txt: got no such file"),
+        ("out.txt#0-5@00000000", "out.txt: got no such file"),
+        ("keeper.txt#0-5@00000000", "keeper.txt has changed"),
+        ("#0-5@00000000", "no longer in memory"),
+        ("keeper.txt#5-0@e3b0c442", "expected"),
+        ("x" * 5000, "4200 characters"),
+    ],
+)
+async def test_an_invented_id_is_refused(passage_id: str, message: str, library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        assert message in await Agent(client).refused("read_passage", id=passage_id)
+
+
+@pytest.mark.parametrize("words", ["x" * 5000, "Ω" * 3000, "東京" * 2000])
+async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        agent = Agent(client)
+        found = await agent("search_document", text=words, question="Which ship?", max_tokens=500)
+        part = found["documents"][0]["passages"][0]
+        end = part["end"]
+        for _ in range(3):
+            assert words[part["start"] : part["end"]] == part["text"]
+            part = await agent("read_passage", id=part["rest"], neighbours=0, max_tokens=500)
+            assert part["start"] == end
+            end = part["end"]
+
+
+async def test_progress_is_told_and_a_cancelled_scan_ends(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        told.append(done)
+
+    started, ended = threading.Event(), threading.Event()
+
+    def endless(*_: object, cancelled: Callable[[], bool], **options: object) -> None:
+        started.set()
+        try:
+            while not cancelled():
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    async with Client(create_server(library)) as client:
+        await client.call_tool("search_folder", {"question": "Who left?"}, progress_callback=progress)
+        assert told == sorted(set(told))
+        assert len(told) > 3
+        monkeypatch.setattr(library._scanner, "scan_many", endless)
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "search_document", {"question": "Why?", "path": "keeper.txt"})
+            await anyio.to_thread.run_sync(started.wait, 10)
+            group.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(ended.wait, 10)
+        monkeypatch.undo()
+        assert await Agent(client)("search_document", question="Why?", path="keeper.txt")
+
+
+@contextmanager
+def served(library: Library) -> Iterator[str]:
+    """The address of a server by HTTP in this process."""
+    app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+        assert thread.is_alive()
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
+    found: list[dict[str, Any]] = []
+
+    async def ask(address: str, question: str) -> None:
+        async with Client(address) as client:
+            found.append(await Agent(client)("search_folder", question=question))
+
+    with served(library) as address:
+        async with anyio.create_task_group() as group:
+            for question in ("Who left?", "Who signed the treaty?"):
+                group.start_soon(ask, address, question)
+        assert [each["documents_read"] for each in found] == [3, 3]
+        async with Client(address) as client:
+            with pytest.raises(Exception, match=r"(?i)error|large|413"):
+                await client.call_tool("search_document", {"question": "Who?", "text": "x" * 2**21})
+            assert await Agent(client)("search_document", question="Who left?", path="keeper.txt")
+
+
+@pytest.mark.slow
+async def test_the_program_speaks_by_its_standard_streams(tiny_checkpoint: Path, folder: Path) -> None:
+    arguments = [
+        "-m",
+        "spscanner_rag.apps.cli",
+        "mcp",
+        str(folder),
+        "--model",
+        str(tiny_checkpoint),
+        "--no-cache",
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(stdio_client(started)) as client:
+        agent = Agent(client)
+        found = await agent("search_document", question="Who left?", path="keeper.txt")
+        assert len(found["documents"][0]["passages"]) == 5
+        assert "8000000 characters" in await agent.refused(
+            "search_document", question="Who left?", text="x" * 50_000_000
+        )
+        assert await agent("search_document", question="Who left?", path="keeper.txt") == found
+
+
+def test_a_folder_that_is_not_there_is_refused_first(run: Callable[..., Any], tmp_path: Path) -> None:  # noqa: F811
+    run("mcp", tmp_path / "none", "--model", "does-not-exist").refuses("none: no such folder")
