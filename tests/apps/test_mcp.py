@@ -202,7 +202,9 @@ async def test_a_cursor_is_bound_to_question_and_content(library: Library, folde
         assert "keeper.txt has changed" in await agent.refused(
             "search_document", path="keeper.txt", cursor=cursor, **asked
         )
-        assert "a file of the folder has changed" in await agent.refused("search_folder", cursor=of_folder, **asked)
+        assert "a file of the folder has changed" in await agent.refused(
+            "search_folder", cursor=of_folder, **asked
+        )
 
 
 async def test_the_same_question_is_answered_from_memory(
