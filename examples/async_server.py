@@ -9,7 +9,7 @@ With more workers (uvicorn's --workers), each loads its own scanner. Servers tha
 
 As a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
 
-    pip install "spscanner-rag[langchain]"
+    pip install ".[langchain]"
     python examples/async_server.py
 """
 

@@ -1,6 +1,6 @@
 """Uses a scanner from the Hugging Face Hub on a GPU as a LlamaIndex retriever.
 
-    pip install "spscanner-rag[llama-index]"
+    pip install ".[llama-index]"
     python examples/hub_checkpoint.py --model MambaRetriever/SPScanner-130m --device cuda
 
 The token for a private checkpoint comes from the environment (HF_TOKEN) or from `hf auth login`.
@@ -15,7 +15,7 @@ try:
 
     from llama_index.retrievers.spscanner import SPScannerRetriever
 except ImportError as error:
-    sys.exit(f'{error}: pip install "spscanner-rag[llama-index]"')
+    sys.exit(f'{error}: pip install ".[llama-index]"')
 
 from rich.console import Console
 from rich.table import Table

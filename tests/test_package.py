@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import spscanner_rag
+from spscanner_rag.mamba2.kernels.triton.operators import INSTALL
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IMPORT_NAMES = (
@@ -157,7 +158,6 @@ def test_the_core_needs_no_framework() -> None:
         "sentence-transformers",
         "bm25s",
         "lxml",
-        "mamba-ssm",
         "pypdf",
     }
     assert packages("").isdisjoint(optional)
@@ -309,13 +309,27 @@ def test_install_lines_name_extras_that_exist() -> None:
         ("spscanner_rag", "py"),
     ):
         texts += (REPOSITORY / folder).rglob(f"*.{ending}")
-    named = {
-        extra
-        for path in texts
-        for line in re.findall(r"spscanner-rag\[([\w,-]+)\]", path.read_text(encoding="utf-8"))
-        for extra in line.split(",")
-    }
+    content = {path: path.read_text(encoding="utf-8") for path in texts}
+    on_an_index = [path for path, text in content.items() if "spscanner-rag[" in text]
+    assert on_an_index == [path for path in on_an_index if "providers" in path.parts], (
+        "the package is on none yet"
+    )
+    line = re.compile(r"""pip install ".*?\[([\w,-]+)\]|install_line\(["']([\w-]+)""")
+    found = [match for text in content.values() for match in line.findall(text)]
+    named = {extra for match in found for extra in "".join(match).split(",")}
     assert {"llama-index", "langchain", "baselines", "cuda"} <= named <= set(extras())
+
+
+def test_the_block_for_gpus_is_what_the_messages_and_the_check_say() -> None:
+    page = (REPOSITORY / "docs" / "performance.md").read_text(encoding="utf-8")
+    lines = page.split("### NVIDIA GPUs")[1].split("```")[1].removeprefix("sh\n").splitlines()
+    assert len(lines) == 3
+    assert [line for line in lines if line not in INSTALL] == []
+    check = (
+        (REPOSITORY / ".ci" / "cuda-interpret").read_text(encoding="utf-8").replace("\\\n    .venv/bin/", "")
+    )
+    assert lines[-1] in check
+    assert "setuptools wheel" in check
 
 
 PAGES = [

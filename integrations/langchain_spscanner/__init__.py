@@ -3,9 +3,9 @@
 try:
     import langchain_core  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        'langchain_spscanner needs langchain-core: pip install "spscanner-rag[langchain]"'
-    ) from error
+    from spscanner_rag import install_line
+
+    raise ImportError(f"langchain_spscanner needs langchain-core: {install_line('langchain')}") from error
 
 from langchain_spscanner.compressor import SPScannerCompressor
 from langchain_spscanner.retriever import SPScannerRetriever

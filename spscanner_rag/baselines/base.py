@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag import install_line
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, check_query, never, segment, stop_if
@@ -243,7 +244,7 @@ def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the
         return import_module(package)
     except ImportError as error:
         name = package.replace("_", "-")
-        raise ImportError(f'{owner} needs {name}: pip install "spscanner-rag[baselines]"') from error
+        raise ImportError(f"{owner} needs {name}: {install_line('baselines')}") from error
 
 
 def load(

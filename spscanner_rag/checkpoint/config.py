@@ -243,7 +243,7 @@ class ScannerSettings:
         if number > FORMAT:
             raise ValueError(
                 f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
-                " pip install --upgrade spscanner-rag"
+                " update the clone that spscanner-rag was installed from, and install it again"
             )
         lexical = value.get("lexical", {})
         if not isinstance(lexical, Mapping):

@@ -43,7 +43,9 @@ def find_tokenizer(
         if os.path.lexists(folder / TOKENIZER):
             return read_tokenizer(folder / TOKENIZER, check)
         if not published:
-            raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
+            raise CheckpointError(
+                f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add the file"
+            )
     else:
         path = Path(given).expanduser()
         if path.exists():
@@ -56,7 +58,9 @@ def find_tokenizer(
     try:
         fetched = download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub)
     except CheckpointError as error:
-        raise CheckpointError(f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH") from None
+        raise CheckpointError(
+            f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH (--tokenizer PATH)"
+        ) from None
     return read_tokenizer(fetched / TOKENIZER)
 
 

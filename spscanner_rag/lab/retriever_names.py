@@ -3,12 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spscanner_rag import baselines  # its names import their modules when they are used
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Segmenter
+
+if TYPE_CHECKING:
+    from spscanner_rag.scanner import Scanner
 
 KINDS = {
     "scanner": "scanner or scanner:MODEL, the Single-Pass Scanner (default: the bundled checkpoint)",
@@ -67,6 +70,7 @@ class Options:
     dtype: str = "auto"
     trust_remote_code: bool = False  # whether models from the Hub may run their own code
     titles: Mapping[str, str] | None = None  # titles of documents by their text, for `Propositions`
+    tokenizer: str | None = None  # of the scanners that are named with a model
     keep_texts: int = 4  # of how many texts BM25 and dense keep an index for further questions
 
 
@@ -79,10 +83,8 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     own_device = None if device == "auto" else device  # None: sentence-transformers chooses
     match kind:
         case "scanner":
-            from spscanner_rag.retrieval.shared_scanners import shared_scanner
-
             own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
-            return shared_scanner(model or None, device=device, dtype=dtype, **own)
+            return shared_scanner_of(name, options, **own)
         case "bm25":
             return baselines.BM25(unit, keep_texts=keep)
         case "dense":
@@ -117,6 +119,16 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return baselines.Cascade(first, second, **bound, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
+
+
+def shared_scanner_of(name: str, options: Options, **own: Any) -> "Scanner":  # noqa: ANN401 - as `Scanner`'s
+    """The scanner with a name such as "scanner:MODEL"; ``own`` are further arguments of its loading."""
+    from spscanner_rag.retrieval.shared_scanners import shared_scanner
+
+    model = NameParts.of(name).model or None
+    if model and options.tokenizer is not None:
+        own["tokenizer"] = options.tokenizer
+    return shared_scanner(model, device=options.device, dtype=options.dtype, **own)
 
 
 def check_name(name: str) -> None:

@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import torch
 
+from spscanner_rag import install_line
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.kernels.triton.kernels import load_kernels
 from spscanner_rag.mamba2.kernels.triton.operators import INSTALL, interpreting
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
-_INSTALL_NUMBA = 'pip install "spscanner-rag[cpu]"'
+_INSTALL_NUMBA = install_line("cpu")
 
 
 class BackendChoice(NamedTuple):

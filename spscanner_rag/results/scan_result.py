@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spscanner_rag import install_line
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
@@ -356,7 +357,7 @@ class ScanResult:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError('to_pandas needs pandas: pip install "spscanner-rag[pandas]"') from error
+            raise ImportError(f"to_pandas needs pandas: {install_line('pandas')}") from error
         places = np.empty(len(self.logits), np.int64)
         places[rank(self.logits)] = np.arange(1, len(places) + 1)
         texts = [sentence.text for sentence in self.sentences]

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spscanner_rag import install_line
 from spscanner_rag.text.token_counts import network_is_off
 from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
 
@@ -182,7 +183,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
             "`python -m nltk.downloader punkt_tab` once with a network, or "
-            '`pip install "spscanner-rag[llama-index]"`, which includes it'
+            f"{install_line('llama-index')}, which includes it"
         ) from cause
     parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
     tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())

@@ -72,7 +72,7 @@ def test_a_missing_package_names_the_extra(
     }  # fmt: skip
     monkeypatch.setitem(sys.modules, module, None)
     for make in makers[module]:
-        with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
+        with pytest.raises(ImportError, match=r'pip install "\.\[baselines\]"'):
             make()
 
 

@@ -175,7 +175,7 @@ def test_what_embeds_not() -> None:
 
 def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[baselines\]"'):
         Dense()
 
 

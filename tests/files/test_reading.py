@@ -165,5 +165,5 @@ def test_a_missing_extra_names_the_line_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / name).write_bytes(data or docx_of(""))
-    with pytest.raises(ImportError, match=rf'needs {module}: pip install "spscanner-rag\[files\]"'):
+    with pytest.raises(ImportError, match=rf'needs {module}: pip install "\.\[files\]"'):
         read(tmp_path / name)

@@ -18,8 +18,8 @@ from spscanner_rag.scanner import Scanner
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 OURS = MambaKernels(Any)  # type: ignore[arg-type]
 IN_ORDER = (
-    r"install PyTorch .* first, then `pip install --no-build-isolation mamba-ssm`, "
-    r'then `pip install "spscanner-rag\[cuda\]"`'
+    r'with PyTorch .*, pip install "\.\[cuda\]" .*, then `pip install setuptools wheel`, '
+    r"then `MAMBA.* pip install --no-build-isolation --no-deps mamba-ssm`"
 )
 
 

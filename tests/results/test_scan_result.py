@@ -337,7 +337,7 @@ def test_a_data_frame_has_a_row_for_each_sentence() -> None:
 
 def test_without_pandas_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[pandas\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]"'):
         hostile([1.0]).to_pandas()
 
 

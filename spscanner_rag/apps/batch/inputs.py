@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
+from spscanner_rag import install_line
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import KINDS, read, regular_files
@@ -287,7 +288,7 @@ def _parquet_chunks(path: str, needed: Iterable[str], rows_per_part: int) -> tup
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError(
-            f'{path}: reading Parquet needs pyarrow: pip install "spscanner-rag[parquet]"; JSONL does not'
+            f"{path}: reading Parquet needs pyarrow: {install_line('parquet')}; JSONL does not"
         ) from error
     sha256 = _digest(path)
     with _opened(path) as file:

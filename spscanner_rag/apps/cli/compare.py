@@ -92,7 +92,7 @@ def compare(
     """
     from spscanner_rag.apps.compare.comparison import check_evidence_spans, compare_together
     from spscanner_rag.apps.compare.terminal import retriever_progress
-    from spscanner_rag.lab.retriever_names import Options, scorer_of
+    from spscanner_rag.lab.retriever_names import scorer_of
     from spscanner_rag.scan.devices import use_threads
 
     check_query(query, "--query")
@@ -108,10 +108,7 @@ def compare(
         )
     check_evidence_spans(spans, documents[0].text)
     use_threads(computes.threads)
-    scorers = {
-        label: scorer_of(name, Options(unit, computes.device, computes.dtype, computes.trust_remote_code))  # type: ignore[arg-type]
-        for label, (name, unit, _) in settings.items()
-    }
+    scorers = {label: scorer_of(name, computes.loading(unit)) for label, (name, unit, _) in settings.items()}
     turns = len(documents) * len(scorers)
     with retriever_progress(shows_progress(progress), turns, sys.stderr) as started:
         comparisons = compare_together(

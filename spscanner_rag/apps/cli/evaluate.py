@@ -159,10 +159,10 @@ def _scorers(
 ) -> "tuple[dict[str, Scorer], dict[Setting, Scorer]]":
     """The scorers by name and by setting; a missing one is reported before any work."""
     from spscanner_rag.lab.evaluation.ablation import ablated, scanners_among
-    from spscanner_rag.lab.retriever_names import Options, scorer_of
+    from spscanner_rag.lab.retriever_names import scorer_of
     from spscanner_rag.scan.devices import use_threads
 
-    options = Options("sentence", computes.device, computes.dtype, computes.trust_remote_code, titles)
+    options = computes.loading(titles=titles)
     asked = list(compared.settings)
     if study.kind in ("corpora", "judged"):
         # a text is one of many, and comes back with the next question
@@ -173,7 +173,7 @@ def _scorers(
     scorers = {setting: loaded[setting.retriever] for setting in asked}
     if variants.context_ablation:
         for name in scanners_among(compared.settings):
-            scorers |= ablated(name, computes.device, computes.dtype)
+            scorers |= ablated(name, options)
             loaded.setdefault(name, scorer_of(name, options))  # whose variants they are
     return loaded, scorers
 

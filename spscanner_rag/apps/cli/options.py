@@ -14,6 +14,8 @@ from typer.models import OptionInfo
 from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
+    from spscanner_rag.baselines.units import UnitKind
+    from spscanner_rag.lab.retriever_names import Options
     from spscanner_rag.scanner import Scanner
 
 
@@ -67,6 +69,9 @@ THREADS = option(
     "Threads that compute on the CPU; default one for each physical core, or OMP_NUM_THREADS if less.",
     "N",
     least=1,
+)
+TOKENIZER = option(
+    None, "For checkpoints named here that have none: a tokenizer.json, its folder or a Hub id.", "PATH"
 )
 SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.", number=int)
 CACHE = option(
@@ -123,13 +128,19 @@ class ScannerOptions:
     device: str = DEVICE
     dtype: str = option("auto", "auto, float32 or bfloat16.")
     threads: int | None = THREADS
+    tokenizer: str | None = TOKENIZER
 
     def scanner(self, model: str | None, segment_tokens: int | None = None) -> "Scanner":
         """Load a checkpoint; None is the bundled one."""
         from spscanner_rag import Scanner
 
         return Scanner.from_pretrained(
-            model, device=self.device, dtype=self.dtype, threads=self.threads, segment_tokens=segment_tokens
+            model,
+            device=self.device,
+            dtype=self.dtype,
+            threads=self.threads,
+            segment_tokens=segment_tokens,
+            tokenizer=self.tokenizer,
         )
 
 
@@ -140,7 +151,15 @@ class RetrieverOptions:
     device: str = DEVICE
     dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
     threads: int | None = THREADS
+    tokenizer: str | None = TOKENIZER
     trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
+
+    def loading(self, unit: str = "sentence", titles: dict[str, str] | None = None) -> "Options":
+        """How retrievers are loaded for a kind of units, which is checked then."""
+        from spscanner_rag.lab.retriever_names import Options
+
+        own: UnitKind = unit  # type: ignore[assignment]
+        return Options(own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer)
 
 
 def names_in(option: str, value: str) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from spscanner_rag import install_line
 from spscanner_rag.apps.cli.options import MODEL, ScannerOptions, grouped, option
 
 TOKEN_VARIABLE = "SPSCANNER_TOKEN"
@@ -53,7 +54,7 @@ def serve(
         from spscanner_rag.apps.serving.app import create_app
         from spscanner_rag.apps.serving.connections import config_of
     except ImportError as error:
-        raise ImportError(f'serving needs {error.name}: pip install "spscanner-rag[serve]"') from error
+        raise ImportError(f"serving needs {error.name}: {install_line('serve')}") from error
     from spscanner_rag.apps.serving.access import access_log
 
     scanner = computes.scanner(model)

@@ -7,6 +7,7 @@ text is not. Pictures, comments, headers and footers are left out, and no other 
 import zipfile
 import zlib
 
+from spscanner_rag import install_line
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.docx_lists import Lists, Styles
 from spscanner_rag.files.readers.docx_parts import Package, TooLarge, archive_of
@@ -22,7 +23,7 @@ def read_docx(name: str, data: bytes) -> Converted:
     try:
         from lxml import etree
     except ImportError as error:
-        raise ImportError(f'{name}: reading DOCX needs lxml: pip install "spscanner-rag[files]"') from error
+        raise ImportError(f"{name}: reading DOCX needs lxml: {install_line('files')}") from error
 
     try:
         with archive_of(data) as archive:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spscanner_rag import install_line
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.formulas import Formula
 from spscanner_rag.files.readers.numerals import letters, roman, whole_number
@@ -69,7 +70,7 @@ def read_html(name: str, data: bytes) -> Converted:
     try:
         import lxml.etree  # noqa: F401
     except ImportError as error:
-        raise ImportError(f'{name}: reading HTML needs lxml: pip install "spscanner-rag[files]"') from error
+        raise ImportError(f"{name}: reading HTML needs lxml: {install_line('files')}") from error
 
     page = _decoded(name, data)
     try:

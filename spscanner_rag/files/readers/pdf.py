@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
+from spscanner_rag import install_line
 from spscanner_rag.files.documents import Converted, PageStart
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
@@ -38,7 +39,7 @@ def read_pdf(
     that were read until then are the text. ``check`` is called meanwhile, and what it raises ends the process too.
     """
     if find_spec("pypdf") is None:
-        raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"')
+        raise ImportError(f"{name}: reading PDF needs pypdf: {install_line('files')}")
     if seconds is None:
         seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
     first, *pages = list(_apart(data, seconds, check)) or [{"broken": f"nothing in {seconds:.0f} seconds"}]

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.retriever_names import NameParts
-from spscanner_rag.retrieval.shared_scanners import shared_scanner
+from spscanner_rag.lab.retriever_names import NameParts, Options, shared_scanner_of
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
 from spscanner_rag.text.units import Unit
@@ -28,15 +27,14 @@ def ablations(name: str = "scanner") -> list[Setting]:
     return [Setting(name, variants=(variant,)) for variant in VARIANTS]
 
 
-def ablated(name: str, device: str, dtype: str) -> dict[Setting, Scorer]:
-    """A scanner, by its name, with three shorter contexts; see `Scanner.from_pretrained` for the arguments.
+def ablated(name: str, options: Options) -> dict[Setting, Scorer]:
+    """A scanner, by its name, with three shorter contexts.
 
     The first reads its units alone. The second reads independent chunks, as the paper does. The third reads
     half-overlapping windows and averages their logits; its lexical channel knows the whole document.
     """
-    model = NameParts.of(name).model or None
-    scanner = shared_scanner(model, device=device, dtype=dtype)
-    windows = shared_scanner(model, device=device, dtype=dtype, window_tokens=CONTEXT_TOKENS)
+    scanner = shared_scanner_of(name, options)
+    windows = shared_scanner_of(name, options, window_tokens=CONTEXT_TOKENS)
     scorers = Chunked(scanner), Chunked(scanner, CONTEXT_TOKENS), windows
     return dict(zip(ablations(name), scorers, strict=True))
 

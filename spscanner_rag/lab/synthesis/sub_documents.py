@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from spscanner_rag import install_line
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
@@ -76,7 +77,7 @@ class LanguageDetector:
             from py3langid.langid import MODEL_FILE, LanguageIdentifier
         except ImportError:
             raise ImportError(
-                'the language filter needs py3langid: pip install "spscanner-rag[synthesize]", or set '
+                f"the language filter needs py3langid: {install_line('synthesize')}, or set "
                 "--language-probability 0"
             ) from None
         self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

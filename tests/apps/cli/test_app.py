@@ -1,6 +1,8 @@
 """The `spscanner` program: help, version, and how errors end it."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +29,7 @@ class OutOfMemoryError(RuntimeError):
         (KeyboardInterrupt(), 130, "spscanner: interrupted\n"),
         (OutOfMemoryError("tried to allocate"), 1, "lower --segment-tokens"),
         (ValueError("two\nlines \x1b[31m\ud800"), 2, "spscanner: two lines \\x1b[31m\\ud800\n"),
-        (ImportError('run `pip install "spscanner-rag[cuda]"`'), 2, 'pip install "spscanner-rag[cuda]"'),
+        (ImportError('run `pip install ".[cuda]"`'), 2, 'pip install ".[cuda]"'),
     ],
 )
 def test_how_a_scan_that_stops_ends(
@@ -39,6 +41,28 @@ def test_how_a_scan_that_stops_ends(
     assert message in ended.err
     assert ended.err.count("\n") == 1
     assert [path.name for path in document.parent.iterdir()] == ["treaty.txt"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "info {model}",
+        "scan {document} --model {model} -q Who?",
+        "compare {document} --retrievers scanner:{model} -q Who?",
+        "eval {data} --retrievers scanner:{model} --context-ablation --out {data}.out",
+    ],
+)
+def test_a_checkpoint_without_a_tokenizer_takes_the_one_given(
+    run: Run, document: Path, published_checkpoint: Path, tmp_path: Path, command: str
+) -> None:
+    model = shutil.copytree(published_checkpoint, tmp_path / "bare")
+    (model / "tokenizer.json").rename(tmp_path / "own.json")
+    line = {"doc_id": "d", "source": "s", "text": document.read_text(encoding="utf-8"), "questions": []}
+    line["questions"] = [{"qid": "q", "question": "Who?", "evidence": [[0, 5]]}]
+    (tmp_path / "data.jsonl").write_text(json.dumps(line))
+    words = command.format(model=model, document=document, data=tmp_path / "data.jsonl").split()
+    run(*words, "--dtype", "float32").refuses("(--tokenizer PATH)")
+    assert run(*words, "--dtype", "float32", "--tokenizer", tmp_path / "own.json").code == 0
 
 
 def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_without_the_framework_the_import_names_the_extra() -> None:
     script = "import sys; sys.modules['langchain_core'] = None; import langchain_spscanner"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert 'pip install "spscanner-rag[langchain]"' in run.stderr
+    assert 'pip install ".[langchain]"' in run.stderr
 
 
 def test_documents_changed_later_do_not_change_the_retriever(

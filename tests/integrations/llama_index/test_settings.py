@@ -212,7 +212,7 @@ def test_an_assigned_token_is_used_and_hidden(
 def test_without_the_framework_the_extra_is_named(module: str) -> None:
     code = f"import sys; sys.modules['llama_index.core'] = None; import {module}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'ImportError: LlamaIndex is missing: pip install "spscanner-rag[llama-index]"' in run.stderr
+    assert 'ImportError: LlamaIndex is missing: pip install ".[llama-index]"' in run.stderr
 
 
 def test_the_settings_have_a_json_schema() -> None:

@@ -5,8 +5,10 @@ import numpy as np
 from spscanner_rag import Scanner
 from spscanner_rag.lab.evaluation.ablation import Chunked, ablated, ablations, scanners_among
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.retriever_names import Options
 from spscanner_rag.text.units import Unit
 
+CPU = Options(device="cpu", dtype="float32")
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 LONG = "\n\n".join(
     f"On day {number} an otter crossed the road. Rain fell until it was dark; a heron flew over the well."
@@ -54,7 +56,7 @@ def test_names_that_files_of_runs_have() -> None:
         "scanner, chunk of 1,024 tokens alone",
         "scanner, 1,024 tokens",
     ]
-    assert list(ablated("scanner", "cpu", "float32")) == ablations()
+    assert list(ablated("scanner", CPU)) == ablations()
     asked = [Setting("bm25"), Setting("scanner:a"), Setting("scanner:b"), Setting("scanner:a", "chunk")]
     assert scanners_among(asked) == ["scanner:a", "scanner:b"]
     assert scanners_among(asked[:1]) == ["scanner"]
@@ -63,7 +65,7 @@ def test_names_that_files_of_runs_have() -> None:
 def test_a_published_scanner_reads_its_own_units_alone(published_checkpoint: Path) -> None:
     """A unit that fills the chunk is read as the reference segmenter gives it, not as the document has it."""
     name = f"scanner:{published_checkpoint}"
-    alone, chunks, windows = ablated(name, "cpu", "float32").values()
+    alone, chunks, windows = ablated(name, CPU).values()
     assert isinstance(windows, Scanner)
     assert windows.window_tokens == 1024
     text = "It rained.\n   It froze. We left.\n\n" * 30

@@ -222,4 +222,4 @@ def test_numba_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(importlib.util, "find_spec", without_numba)
     choice = choose_training_kernels(cpu)
     assert choice.kernels.name == "torch"
-    assert 'pip install "spscanner-rag[cpu]"' in choice.reason
+    assert 'pip install ".[cpu]"' in choice.reason

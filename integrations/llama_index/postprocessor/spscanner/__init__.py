@@ -3,7 +3,9 @@
 try:
     import llama_index.core  # noqa: F401
 except ImportError as error:
-    raise ImportError('LlamaIndex is missing: pip install "spscanner-rag[llama-index]"') from error
+    from spscanner_rag import install_line
+
+    raise ImportError(f"LlamaIndex is missing: {install_line('llama-index')}") from error
 
 from llama_index.postprocessor.spscanner.answer import Excerpt, ScannedNode
 from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor

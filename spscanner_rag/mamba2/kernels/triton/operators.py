@@ -23,9 +23,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-INSTALL = (
-    "install PyTorch for your CUDA first, then `pip install --no-build-isolation mamba-ssm`, "
-    'then `pip install "spscanner-rag[cuda]"`'
+from spscanner_rag import install_line
+
+INSTALL = (  # without what only mamba-ssm's other models and its CUDA extensions need
+    f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "
+    "`MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install --no-build-isolation --no-deps mamba-ssm`"
 )
 
 _PACKAGE = "mamba_ssm"

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from spscanner_rag import install_line
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
@@ -265,7 +266,7 @@ def test_chosen_on_a_cpu() -> None:
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends.importlib.util, "find_spec", lambda name: None)
-    message = 'numba is not installed; pip install "spscanner-rag[cpu]"'
+    message = f"numba is not installed; {install_line('cpu')}"
     assert choose_backend("auto", CPU) == (TORCH_KERNELS, message)
     with pytest.raises(ImportError) as caught:
         choose_backend("numba", CPU)
