@@ -21,7 +21,7 @@ def files(tmp_path: Path) -> RunFiles:
 
 def files_in(folder: Path, first: str) -> RunFiles:
     data, out = [folder / first, folder / "b.jsonl"], folder / "out"
-    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json", out, folder / "table")
+    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json", folder / "table")
 
 
 def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
