@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from spscanner_rag import install_line
 from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.apps.cli.options import CACHE, MODEL, ScannerOptions, argument, grouped, option
 from spscanner_rag.files.reading import read
@@ -31,7 +32,7 @@ def mcp(
     try:
         from spscanner_rag.apps.mcp import Library, create_server
     except ImportError as error:
-        raise ImportError(f'an MCP server needs {error.name}: pip install "spscanner-rag[mcp]"') from error
+        raise ImportError(f"an MCP server needs {error.name}: {install_line('mcp')}") from error
     kept = ReadCache(cache_folder()) if cache else None
     scanner = computes.scanner(model)
     if scanner.meaning is not None:
