@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Preset:
     query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""
-    similarity: Similarity = "cosine"
+    similarity: Similarity | None = None  # None: the model's own
     pooling: Pooling | None = None
     end_token: str = ""
     remote_code: bool = False  # whether it runs code from the Hub, which needs trust_remote_code=True
@@ -91,7 +91,7 @@ class Dense(Baseline):
     query_prefix, passage_prefix, end_token : str, optional
         Text before every query, before every unit, and after both. Default: the preset's, or none.
     similarity : "cosine" or "dot", optional
-        Default: the preset's, or "cosine".
+        Default: the preset's, or the one stored in a sentence-transformers model, or "cosine".
     window : int, default 0
         Number of neighbours on each side with which a unit is embedded; the unit alone is returned.
     pooling : "mean", "cls", "lasttoken" or "max", optional
@@ -132,7 +132,7 @@ class Dense(Baseline):
     ) -> None:
         super().__init__(unit)
         check_whole(0, window=window)
-        if similarity not in (None, "cosine", "dot"):
+        if similarity is not None and similarity not in get_args(Similarity):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
         if preset.remote_code and not trust_remote_code:
@@ -144,7 +144,6 @@ class Dense(Baseline):
         self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
         self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
         self.end_token = preset.end_token if end_token is None else end_token
-        self.similarity = similarity or preset.similarity
         self.window, self.batch_size = window, batch_size
         encoder = partial(
             encoder_of,
@@ -154,6 +153,7 @@ class Dense(Baseline):
             trust_remote_code=trust_remote_code,
         )
         self._passages = encoder(preset.model or embedder)
+        self.similarity = similarity or preset.similarity or _stored_similarity(self._passages)
         second = query_embedder if query_embedder is not None else preset.query_model
         self._queries = self._passages if second is None else encoder(second)
         self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
@@ -245,6 +245,16 @@ def encoder_of(
     if isinstance(embedder, str | Path):
         embedder = _load(str(embedder), device, pooling, trust_remote_code)
     return embedder_of(embedder, batch_size=batch_size)
+
+
+def _stored_similarity(embedder: Embedder) -> Similarity:
+    stored: Any = getattr(embedder.model, "similarity_fn_name", "cosine")
+    if stored not in get_args(Similarity):
+        raise ValueError(
+            f"{embedder.name} compares by {stored!r}; expected a model that compares by 'cosine' or 'dot', or "
+            "pass similarity= to compare by that"
+        )
+    return cast(Similarity, stored)
 
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:

@@ -2,6 +2,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,6 +58,44 @@ def test_dot_product_over_the_root_of_the_width() -> None:
     got = Dense(letters, similarity="dot").score_units("otter", TEXT, UNITS)
     passages = letters([TEXT[u.start : u.end] for u in UNITS])
     np.testing.assert_allclose(got, passages @ letters(["otter"])[0] / 26**0.5, rtol=1e-6)
+
+
+class Stored(SentenceTransformersLike):
+    def __init__(self, similarity: str) -> None:
+        self.similarity_fn_name = similarity
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "taken"),
+    [
+        ("dot", None, "dot"),
+        ("cosine", None, "cosine"),
+        ("dot", "cosine", "cosine"),
+        ("cosine", "dot", "dot"),
+        ("manhattan", "dot", "dot"),
+    ],
+)
+def test_the_stored_similarity_counts(stored: str, asked: Any, taken: Any) -> None:
+    got = Dense(Stored(stored), similarity=asked)
+    assert got.similarity == taken
+    expected = Dense(letters, similarity=taken).score_units("otter", TEXT, UNITS)
+    np.testing.assert_allclose(got.score_units("otter", TEXT, UNITS), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("stored", ["euclidean", "manhattan"])
+def test_a_stored_similarity_that_is_no_product_is_refused(stored: str) -> None:
+    with pytest.raises(ValueError, match=f"compares by '{stored}'; .* pass similarity="):
+        Dense(Stored(stored))
+
+
+@pytest.mark.parametrize("stored", ["dot", "cosine", None])
+def test_the_similarity_in_a_model_s_folder_counts(bert_folder: Path, tmp_path: Path, stored: str) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    model = library.SentenceTransformer(str(bert_folder), device="cpu", similarity_fn_name=stored)
+    model.save(str(tmp_path / "model"))
+    scorer = scorer_of(f"dense:{tmp_path / 'model'}", Options(device="cpu"))
+    assert isinstance(scorer, Dense)
+    assert scorer.similarity == (stored or "cosine")
 
 
 def test_a_query_is_embedded_once_for_many_texts() -> None:
