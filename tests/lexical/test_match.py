@@ -93,7 +93,7 @@ def test_case_and_other_alphabets() -> None:
 
 @settings(max_examples=500)
 @given(
-    st.lists(st.text(st.sampled_from("ab _-. \nйа\u0301λ\ud800"), max_size=12), max_size=6),
+    st.lists(st.text(st.sampled_from("ab _-. \nйаλ\ud800"), max_size=12), max_size=6),
     st.text(st.sampled_from("ab _-йаλ\ud800 "), max_size=8),
     st.data(),
 )

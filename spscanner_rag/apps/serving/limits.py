@@ -19,7 +19,7 @@ class Limits:
     """The most that a server accepts, each above 0, and the status of what is beyond it."""
 
     body_bytes: int = 16 * 2**20  # of a request; a larger one gets 413 before it is read to its end
-    request_characters: int = 8_000_000  # of all texts, the question with each: about 2 million tokens; 413
+    request_characters: int = 4_000_000  # of all texts, the question with each: about a million tokens; 413
     documents: int = 2_000  # texts of a request; 413
     waiting_requests: int = 256  # that nobody reads yet; a further one gets 429 and ``Retry-After``
     waiting_characters: int = 64_000_000  # of all requests that wait or are being read; 429
