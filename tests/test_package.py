@@ -79,6 +79,7 @@ def imported_by_the_code() -> set[str]:
                 by_name |= any(alias.name == "importlib" for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield str(node.module)
+                by_name |= any(alias.name == "needed" for alias in node.names)
         if by_name:
             strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
             yield from (text for text in strings if isinstance(text, str))
@@ -314,7 +315,7 @@ def test_install_lines_name_extras_that_exist() -> None:
     assert on_an_index == [path for path in on_an_index if "providers" in path.parts], (
         "the package is on none yet"
     )
-    line = re.compile(r"""pip install ".*?\[([\w,-]+)\]|install_line\(["']([\w-]+)""")
+    line = re.compile(r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|needed\(.*?, )["']([\w-]+)["']\)""")
     found = [match for text in content.values() for match in line.findall(text)]
     named = {extra for match in found for extra in "".join(match).split(",")}
     assert {"llama-index", "langchain", "baselines", "cuda"} <= named <= set(extras())

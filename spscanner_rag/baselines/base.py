@@ -8,15 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import install_line
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, check_query, never, segment, stop_if
@@ -236,15 +234,6 @@ def check_whole(least: int = 1, **numbers: object) -> None:
     for name, number in numbers.items():
         if type(number) is not int or number < least:
             raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")
-
-
-def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the extra "baselines"
-    """Import an optional package; the ``ImportError`` says what needs it and how to install it."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        name = package.replace("_", "-")
-        raise ImportError(f"{owner} needs {name}: {install_line('baselines')}") from error
 
 
 def load(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds, optional
+from spscanner_rag import needed
+from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, words_apart
@@ -40,7 +41,7 @@ class BM25(CollectionBaseline):
     language : str, default "auto"
         Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. By default the language
         of each text, as the scanner's lexical channel recognizes it, else English.
-    stop_words : str or list of str, optional
+    stop_words : str or list of str
         A language code of bm25s, or the words themselves; an empty list keeps all words. Default: those of the
         scanner's lexical channel for the language, which include question words.
     keep_texts : int, default 4
@@ -68,7 +69,7 @@ class BM25(CollectionBaseline):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        optional("bm25s", "BM25")
+        needed("bm25s", "BM25", "baselines")
         import Stemmer
 
         if k1 <= 0 or not 0 <= b <= 1:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Pair, Pointwise, check_whole, load, optional
+from spscanner_rag import needed
+from spscanner_rag.baselines.base import Pair, Pointwise, check_whole, load
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -34,7 +35,7 @@ class CrossEncoder(Pointwise):
         used as it is, on its device.
     batch_size : int, default 32
         Pairs per forward pass.
-    max_length : int, optional
+    max_length : int
         Tokens of query and unit together. Default: the model's.
     trust_remote_code : bool, default False
         Let a model from the Hub run its own code.
@@ -142,7 +143,7 @@ class CrossEncoder(Pointwise):
 
 
 def _load(name: str | Path, hub: HubOptions, **options: Any) -> Any:  # noqa: ANN401 - untyped library
-    library = optional("sentence_transformers", "CrossEncoder")
+    library = needed("sentence_transformers", "CrossEncoder", "baselines")
     options |= {key: value for key, value in hub.items() if key != "cache_dir"}
     # `predict` is asked for logits; without this, any callable of torch that the folder names would be called.
     options["activation_fn"] = torch.nn.Identity()

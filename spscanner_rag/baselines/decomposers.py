@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from spscanner_rag.baselines.base import load, optional
+from spscanner_rag import needed
+from spscanner_rag.baselines.base import load
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import readable
@@ -76,7 +77,7 @@ class Seq2Seq:
         **hub: Unpack[HubOptions],
     ) -> None:
         check_hub_options(hub)
-        library = optional("transformers", "a proposition model")
+        library = needed("transformers", "a proposition model", "baselines")
         choice = choose(device, dtype)
         self.batch_size, self.max_new_tokens, self.device = batch_size, max_new_tokens, choice.device
 

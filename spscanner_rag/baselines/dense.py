@@ -10,7 +10,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds, optional
+from spscanner_rag import needed
+from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
@@ -88,13 +89,13 @@ class Dense(Baseline):
     ----------
     embedder, query_embedder
         Of units, and of queries if that is another; see `encoder_of`. A name in `PRESETS` brings its own settings.
-    query_prefix, passage_prefix, end_token : str, optional
+    query_prefix, passage_prefix, end_token : str
         Text before every query, before every unit, and after both. Default: the preset's, or none.
-    similarity : "cosine" or "dot", optional
+    similarity : "cosine" or "dot"
         Default: the preset's, or the one stored in a sentence-transformers model, or "cosine".
     window : int, default 0
         Number of neighbours on each side with which a unit is embedded; the unit alone is returned.
-    pooling : "mean", "cls", "lasttoken" or "max", optional
+    pooling : "mean", "cls", "lasttoken" or "max"
         For a model given by name. Default: the preset's, or the model's own.
     batch_size : int, default 32
         Texts per forward pass of a sentence-transformers model.
@@ -258,7 +259,7 @@ def _stored_similarity(embedder: Embedder) -> Similarity:
 
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
-    library = optional("sentence_transformers", f"the embedding model {name!r}")
+    library = needed("sentence_transformers", f"the embedding model {name!r}", "baselines")
     if name == MINILM:
         name = packaged_minilm() or name
     options = {"device": device, "trust_remote_code": trust_remote_code}

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds, optional
+from spscanner_rag import needed
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
 from spscanner_rag.baselines.dense import MINILM, packaged_minilm
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -194,7 +195,7 @@ def _n_tokens(tokenizer: Any, text: str) -> int:  # noqa: ANN401 - an optional p
 
 
 def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
-    library = optional("sentence_transformers", f"late interaction with {name!r}")
+    library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
     if name in ("minilm", MINILM):
         name = packaged_minilm() or MINILM
     options = {"device": device, "trust_remote_code": trust_remote_code}
@@ -252,7 +253,7 @@ def _stated(path: str, file: str) -> dict[str, Any]:
 
 def _without_pooling(model: Any) -> object:  # noqa: ANN401 - an optional package's class
     """A sentence-transformers model whose vectors are those of its tokens, which have no projection."""
-    library = optional("sentence_transformers", "late interaction")
+    library = needed("sentence_transformers", "late interaction", "baselines")
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, readable, units_of
@@ -322,11 +322,7 @@ class RemoteScanner:
 
 
 def _httpx() -> Any:  # noqa: ANN401 - a module
-    try:
-        import httpx
-    except ImportError as error:
-        raise ImportError(f"RemoteScanner needs httpx: {install_line('remote')}") from error
-    return httpx
+    return needed("httpx", "RemoteScanner", "remote")
 
 
 def _address(url: str) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
@@ -354,10 +354,7 @@ class ScanResult:
         Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best); its ``attrs``
         hold ``query``, ``characters`` and ``tokens_read``.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(f"to_pandas needs pandas: {install_line('pandas')}") from error
+        pandas = needed("pandas", "to_pandas", "pandas")
         places = np.empty(len(self.logits), np.int64)
         places[rank(self.logits)] = np.arange(1, len(places) + 1)
         texts = [sentence.text for sentence in self.sentences]

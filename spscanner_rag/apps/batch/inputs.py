@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import KINDS, read, regular_files
@@ -282,14 +282,9 @@ def _json_chunks(path: str, rows_per_part: int) -> tuple[str, list[Chunk]]:
     return hashed.hexdigest(), chunks
 
 
-def _parquet_chunks(path: str, needed: Iterable[str], rows_per_part: int) -> tuple[str, list[Chunk]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError(
-            f"{path}: reading Parquet needs pyarrow: {install_line('parquet')}; JSONL does not"
-        ) from error
+def _parquet_chunks(path: str, columns: Iterable[str], rows_per_part: int) -> tuple[str, list[Chunk]]:
+    owner = f"{path}: reading Parquet"
+    pa, pq = needed("pyarrow", owner, "parquet"), needed("pyarrow.parquet", owner, "parquet")
     sha256 = _digest(path)
     with _opened(path) as file:
         try:
@@ -298,7 +293,7 @@ def _parquet_chunks(path: str, needed: Iterable[str], rows_per_part: int) -> tup
             raise ValueError(
                 f"{path}: got no Parquet file ({str(error)[:200]}); check that it is whole"
             ) from None
-        for column in needed:
+        for column in columns:
             _check_column(path, column, table.schema_arrow)
         rows = table.metadata.num_rows
         groups = (table.metadata.row_group(number) for number in range(table.metadata.num_row_groups))

@@ -7,7 +7,7 @@ text is not. Pictures, comments, headers and footers are left out, and no other 
 import zipfile
 import zlib
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.docx_lists import Lists, Styles
 from spscanner_rag.files.readers.docx_parts import Package, TooLarge, archive_of
@@ -20,11 +20,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, E
 
 def read_docx(name: str, data: bytes) -> Converted:
     """Read a Word document; ``ValueError`` if broken or too large, ``ImportError`` without lxml."""
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise ImportError(f"{name}: reading DOCX needs lxml: {install_line('files')}") from error
-
+    etree = needed("lxml.etree", f"{name}: reading DOCX", "files")
     try:
         with archive_of(data) as archive:
             return _read(Package(archive))

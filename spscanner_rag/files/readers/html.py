@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.formulas import Formula
 from spscanner_rag.files.readers.numerals import letters, roman, whole_number
@@ -67,11 +67,7 @@ _NUMERALS |= {"upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 def read_html(name: str, data: bytes) -> Converted:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
-    try:
-        import lxml.etree  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{name}: reading HTML needs lxml: {install_line('files')}") from error
-
+    needed("lxml.etree", f"{name}: reading HTML", "files")
     page = _decoded(name, data)
     try:
         items = _Items()

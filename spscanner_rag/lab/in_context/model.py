@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
 
@@ -336,10 +336,7 @@ def _one(token: int | list[int] | None) -> int | None:
 
 
 def _transformers() -> Any:  # noqa: ANN401 - a module of an extra
-    try:
-        return import_module("transformers")
-    except ImportError as error:
-        raise ImportError(f"in-context retrieval needs transformers: {install_line('baselines')}") from error
+    return needed("transformers", "in-context retrieval", "baselines")
 
 
 def query_attention(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from spscanner_rag import install_line
+from spscanner_rag import needed
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
@@ -73,14 +73,9 @@ class LanguageDetector:
     """Finds the language of a text with py3langid, which works offline."""
 
     def __init__(self) -> None:
-        try:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier
-        except ImportError:
-            raise ImportError(
-                f"the language filter needs py3langid: {install_line('synthesize')}, or set "
-                "--language-probability 0"
-            ) from None
-        self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        owner = "the language filter (--language-probability 0 leaves it out)"
+        library = needed("py3langid.langid", owner, "synthesize")
+        self._model: Any = library.LanguageIdentifier.from_model_file(library.MODEL_FILE, norm_probs=True)
 
     def probability(self, text: str, language: str) -> float:
         """Return the probability that a text is in a language; long texts are read at three places."""
