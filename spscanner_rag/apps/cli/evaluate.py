@@ -85,7 +85,10 @@ def evaluate(
     identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
-        _report_found(out, len(file.records), len(leftovers))
+        if file.records:
+            tell(f"{out}: found {len(file.records):,} records of an earlier run, which are kept")
+        if leftovers:
+            tell(f"{out}: removed {len(leftovers):,} unfinished files of a run that was killed")
         _run_study(study, scorers, file, titles)
         result, stopped = study.result(list(file.records.values())), ""
         if answering is not None:
@@ -94,7 +97,8 @@ def evaluate(
         write_result(result, out, _run_facts(bad))
     show_result(result, out)
     if stopped:
-        _exit_early(stopped)
+        tell(f"ended early: {stopped}; the same command goes on, and asks nothing again that has a reply")
+        raise typer.Exit(ENDED_EARLY)
 
 
 def _study(
@@ -176,14 +180,6 @@ def _scorers(
             scorers |= ablated(name, options)
             loaded.setdefault(name, scorer_of(name, options))  # whose variants they are
     return loaded, scorers
-
-
-def _report_found(out: Path, records: int, leftovers: int) -> None:
-    """Say on standard error what an earlier run left in the folder."""
-    if records:
-        tell(f"{out}: found {records:,} records of an earlier run, which are kept")
-    if leftovers:
-        tell(f"{out}: removed {leftovers:,} unfinished files of a run that was killed")
 
 
 def _run_facts(bad: int) -> dict[str, str]:
@@ -310,9 +306,3 @@ class _Answering:
                 shown = replace(asker, progress=show)
                 sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
         return sets
-
-
-def _exit_early(stopped: str) -> None:
-    """Say why answers are missing, and end the program with `ENDED_EARLY`."""
-    tell(f"ended early: {stopped}; the same command goes on, and asks nothing again that has a reply")
-    raise typer.Exit(ENDED_EARLY)

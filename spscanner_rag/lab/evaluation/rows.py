@@ -1,7 +1,6 @@
 """The rows of a result, from the records of a run: means over sources and questions, intervals, paired tests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any, TypedDict
 
@@ -16,15 +15,7 @@ TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers o
 TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 """Metrics of the paired tests across units: ten chunks are many times ten sentences."""
 
-_COSTS = (
-    "seconds",
-    "gigaflops",
-    "peak_megabytes",
-    "documents_read",
-    "tokens_read",
-    "index_megabytes",
-)
-
+_COSTS = "seconds", "gigaflops", "peak_megabytes", "documents_read", "tokens_read", "index_megabytes"
 
 LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 """Where the bins of document length begin, in characters; the last has no end (the paper's Figure 3)."""
@@ -188,7 +179,7 @@ def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, in
         metric, _, k = name.partition("@")
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
-        yield "tokens", int(k), _samples_of(sources, partial(_tokens, k))
+        yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
     for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
@@ -220,15 +211,7 @@ def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
         for part, recall in enumerate(record.positions[k]):
             if recall is not None:
                 found.setdefault(part, []).append(record)
-    return {part: _sample(group, partial(_recall_in, k, part)) for part, group in found.items()}
-
-
-def _tokens(k: str, record: Record) -> int:
-    return record.tokens[k]
-
-
-def _recall_in(k: str, part: int, record: Record) -> float | None:
-    return record.positions[k][part]
+    return {part: _sample(group, lambda r, part=part: r.positions[k][part]) for part, group in found.items()}
 
 
 def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
