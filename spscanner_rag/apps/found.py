@@ -47,7 +47,7 @@ class Found(TypedDict):
     cursor: str | None
 
 
-def position_of(cursor: str, bound: tuple[str, str], documents: Sequence[TextFile]) -> int:
+def start_of(cursor: str, bound: tuple[str, str], documents: Sequence[TextFile]) -> int:
     """Where an answer goes on; ``bound`` are the digests of question and names, and of the texts."""
     match = _CURSOR.fullmatch(cursor)
     if not cursor or (match and match.groups()[1:] == bound):

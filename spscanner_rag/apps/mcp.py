@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -20,25 +21,20 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, Field
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.found import (
-    Found,
-    FoundDocument,
-    FoundPassage,
-    digest_of,
-    json_of,
-    place_of,
-    position_of,
-)
+from spscanner_rag.apps import found as parts
+from spscanner_rag.apps.found import Found, FoundDocument, FoundPassage, digest_of, place_of
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read, read_all
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import Together
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import check_query, segment
 from spscanner_rag.text.escaping import one_line
 
-MOST_CHARACTERS = 8_000_000  # of a document, and of a folder's: about 2 million tokens
-MOST_FILES = 2_000  # of a folder
+MOST_CHARACTERS = 8_000_000  # of a document: about 2 million tokens
+FOLDER_FILES, FOLDER_CHARACTERS = 10_000, 20_000_000  # of which the words are counted
+READ_CHARACTERS = 800_000  # of a folder, in the documents that share most words with the question
 KEPT_CHARACTERS = 20_000_000  # of the texts of answers that are kept in memory
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
@@ -51,10 +47,7 @@ _MaxTokens = Annotated[int, Field(ge=500, le=20_000)]  # hosts cut an answer tha
 
 
 class Library:
-    """The tools: they read the documents below some folders, as far as ``read`` can, and nothing else.
-
-    Links are followed only within the folders; what is hidden in them is not read.
-    """
+    """The tools. They read what stands below some folders, links resolved, and is not hidden; ``read`` reads."""
 
     def __init__(
         self, scanner: Scanner, folders: Sequence[str | Path], read: Callable[[str], TextFile] = read
@@ -82,18 +75,27 @@ class Library:
     ) -> Found:  # fmt: skip
         """Find the sentences that answer a question in all documents below a folder."""
         check_query(question, "question")
-        documents: list[TextFile] = []
+        files = characters = 0
         notes: list[str] = []
 
         def one(path: str) -> TextFile:
+            nonlocal files, characters
             _stop_if_gone()
-            if len(documents) == MOST_FILES or sum(len(one.text) for one in documents) > MOST_CHARACTERS:
+            if files == FOLDER_FILES or characters > FOLDER_CHARACTERS:
                 raise ValueError(f"{path}: too much in one folder; name a folder in it, or this file")
-            documents.append(self._document(path))
-            from_thread.run(context.report_progress, len(documents))
-            return documents[-1]
+            document = self._document(path)
+            files, characters = files + 1, characters + len(document.text)
+            from_thread.run(context.report_progress, files)
+            return document
 
-        read_all([str(self._resolved(folder or ".", os.path.isdir))], notes.append, one)
+        documents = read_all([str(self._resolved(folder or ".", os.path.isdir))], notes.append, one)
+        if characters > READ_CHARACTERS:
+            words = CollectionIndex.of(document.text.splitlines() for document in documents)
+            best = [documents[int(key)] for key, _ in words.best_texts(question)] or documents
+            ends = accumulate(len(document.text) for document in best)
+            fit = [one for one, end in zip(best, ends, strict=True) if end <= READ_CHARACTERS]
+            documents = fit or best[:1]
+            notes[:0] = [f"{files - len(documents):,} documents with fewer of its words: name one to read it"]
         return self._found(question, documents, notes, max_tokens, cursor, context)
 
     def read_passage(
@@ -148,14 +150,12 @@ class Library:
         """As many of the ranked passages as fit, from the cursor on."""
         names = digest_of(question, *(each.path for each in documents))
         key = names, digest_of(*(each.text for each in documents))
-        first, steps = position_of(cursor, key, documents), len(documents)
+        first, steps, tell = parts.start_of(cursor, key, documents), len(documents), context.report_progress
         with self._reading:
             results = self._kept.pop(key, None) or self._scanner.scan_many(
                 [(question, each) for each in documents],
                 together=True,
-                progress=lambda done, total: from_thread.run(
-                    context.report_progress, steps + done, steps + total
-                ),
+                progress=lambda done, total: from_thread.run(tell, steps + done, steps + total),
                 cancelled=_stop_if_gone,
             )
             while sum(len(one.text) for kept in self._kept.values() for one in kept) > KEPT_CHARACTERS:
@@ -204,7 +204,7 @@ class Library:
         raise ValueError("max_tokens: got fewer than the place of a passage needs; expected more")
 
     def _tokens(self, answer: Found | FoundPassage) -> int:
-        return self._scanner.count_tokens(json_of(answer))
+        return self._scanner.count_tokens(parts.json_of(answer))
 
 
 def create_server(library: Library) -> MCPServer[Any]:
@@ -227,7 +227,7 @@ def _answering(tool: Callable[..., Found | FoundPassage]) -> Callable[..., CallT
     @wraps(tool)  # whose signature is the tool's schema
     def answering(**given: Any) -> CallToolResult:  # noqa: ANN401 - what the schema says
         try:
-            text = json_of(tool(**given))
+            text = parts.json_of(tool(**given))
         except (ValueError, ImportError) as error:
             raise ToolError(str(error)) from error
         content = TextContent(type="text", text=text)

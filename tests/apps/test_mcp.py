@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from spscanner_rag import Scanner
 from spscanner_rag.apps import mcp as module
 from spscanner_rag.apps.mcp import Library, create_server
+from spscanner_rag.apps.serving.connections import config_of
 from tests.apps.cli.conftest import run  # noqa: F401 - a fixture
 
 TREATY = "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left with 3 ships.\n"
@@ -177,7 +178,7 @@ async def test_a_folder_is_one_collection_and_says_what_it_left_out(library: Lib
     assert any("out.txt" in note for note in found["not_read"])
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MOST_FILES", 2), ("MOST_CHARACTERS", 130)])
+@pytest.mark.parametrize(("limit", "value"), [("FOLDER_FILES", 2), ("FOLDER_CHARACTERS", 105)])
 async def test_a_large_folder_is_read_in_part(
     limit: str, value: int, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +187,20 @@ async def test_a_large_folder_is_read_in_part(
         found = await Agent(client)("search_folder", question="Who left?")
     assert found["documents_read"] == 2
     assert any("too much in one folder" in note for note in found["not_read"])
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [("Who swam?", "inner/ship.txt"), ("What rang?", "keeper.txt"), ("treaty weather", "treaty.md")],
+)
+async def test_of_more_than_is_read_the_likeliest_documents_are(
+    question: str, first: str, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "READ_CHARACTERS", 20)
+    async with Client(create_server(library)) as client:
+        found = await Agent(client)("search_folder", question=question)
+    assert [each["path"] for each in found["documents"]] == [first]
+    assert found["not_read"][0].startswith("2 documents with fewer of its words")
 
 
 async def test_a_cursor_is_bound_to_question_and_content(library: Library, folder: Path) -> None:
@@ -278,8 +293,27 @@ async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, 
             end = part["end"]
 
 
+@contextmanager
+def served(library: Library) -> Iterator[str]:
+    """The address of a server by HTTP in this process."""
+    app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
+    server = uvicorn.Server(config_of(app))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+        assert thread.is_alive()
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+@pytest.mark.parametrize("by", ["streams", "HTTP"])
 async def test_progress_is_told_and_a_cancelled_scan_ends(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    by: str, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[float] = []
 
@@ -296,7 +330,9 @@ async def test_progress_is_told_and_a_cancelled_scan_ends(
         finally:
             ended.set()
 
-    async with Client(create_server(library)) as client:
+    async with AsyncExitStack() as stack:
+        server = create_server(library) if by == "streams" else stack.enter_context(served(library))
+        client = await stack.enter_async_context(Client(server))
         await client.call_tool("search_folder", {"question": "Who left?"}, progress_callback=progress)
         assert told == sorted(set(told))
         assert len(told) > 3
@@ -308,23 +344,6 @@ async def test_progress_is_told_and_a_cancelled_scan_ends(
         assert await anyio.to_thread.run_sync(ended.wait, 10)
         monkeypatch.undo()
         assert await Agent(client)("search_document", question="Why?", path="keeper.txt")
-
-
-@contextmanager
-def served(library: Library) -> Iterator[str]:
-    """The address of a server by HTTP in this process."""
-    app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-        assert thread.is_alive()
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])

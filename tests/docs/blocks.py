@@ -21,6 +21,7 @@ PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *sorted((REPOSITORY / "docs" / "providers").rglob("*.mdx")),
+    REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
 LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also say bash, for installing

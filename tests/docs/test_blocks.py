@@ -4,11 +4,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_commands, parse_command, run_block
+
+with suppress(ImportError):
+    import mcp.client.stdio  # noqa: F401 - it keeps the standard error that is there when it is imported
 
 PRINTED = {
     "README.md": ["written to results", "She ran aground only once, in 1899"],
@@ -17,6 +21,7 @@ PRINTED = {
         "The council signed a treaty with the northern towns in May 1811.",
         "report.pdf page 2 The council signed a treaty.",
     ],
+    "examples/skill/SKILL.md": ["was taken up lifeless"],
 }
 """What must be among what a page's blocks print."""
 

@@ -30,7 +30,10 @@ def mcp(
     if missing := [folder for folder in folders if not folder.is_dir()]:
         raise ValueError(f"{missing[0]}: no such folder; expected folders whose files may be read")
     try:
+        import uvicorn
+
         from spscanner_rag.apps.mcp import Library, create_server
+        from spscanner_rag.apps.serving.connections import config_of
     except ImportError as error:
         raise ImportError(f"an MCP server needs {error.name}: {install_line('mcp')}") from error
     kept = ReadCache(cache_folder()) if cache else None
@@ -43,4 +46,5 @@ def mcp(
     if port is None:
         server.run()
     else:
-        server.run("streamable-http", port=port, stateless_http=True, max_request_body_size=16 * 2**20)
+        app = server.streamable_http_app(stateless_http=True, max_request_body_size=16 * 2**20)
+        uvicorn.Server(config_of(app, port=port, grace=5)).run()

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SILENT_SECONDS = 10.0
@@ -15,7 +15,7 @@ SILENT_OF_ADDRESS, SILENT = 128, 512
 
 
 def config_of(
-    app: FastAPI, host: str = "127.0.0.1", port: int = 0, grace: int | None = None
+    app: Starlette, host: str = "127.0.0.1", port: int = 0, grace: int | None = None
 ) -> uvicorn.Config:
     """Uvicorn with these connections; ``grace`` is its time for running requests after a signal to end."""
     return uvicorn.Config(
