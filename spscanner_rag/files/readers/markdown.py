@@ -12,6 +12,9 @@ from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import Block
 
+DEEPEST = 30
+"""Lists and quotations within one another; further markers are text."""
+
 _LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n|\\Z)")
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _MARKER = re.compile(r"[ \t]*(>|[-*+](?=[ \t]|$)|(\d{1,9})[.)](?=[ \t]|$))")
@@ -98,7 +101,9 @@ class _Blocks:
 
     def _without_markers(self, raw: str, start: int, end: int) -> _Line:
         line, at = _Line(start, end, raw), 0
-        while not (_RULE.match(raw, at) or (at == 0 and _CODE.match(raw) and not self._in_list)):
+        for _ in range(DEEPEST):  # each looks at the rest of the line
+            if _RULE.match(raw, at) or (at == 0 and _CODE.match(raw) and not self._in_list):
+                break
             marker = _MARKER.match(raw, at)
             if marker is None:
                 break
