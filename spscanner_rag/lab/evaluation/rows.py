@@ -179,7 +179,7 @@ def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, in
         metric, _, k = name.partition("@")
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
-        yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
+        yield "tokens", int(k), _samples_of(sources, _tokens_of(k))
     for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
@@ -211,7 +211,15 @@ def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
         for part, recall in enumerate(record.positions[k]):
             if recall is not None:
                 found.setdefault(part, []).append(record)
-    return {part: _sample(group, lambda r, part=part: r.positions[k][part]) for part, group in found.items()}
+    return {part: _sample(group, _recall_in(k, part)) for part, group in found.items()}
+
+
+def _tokens_of(k: str) -> Callable[[Record], float]:
+    return lambda record: record.tokens[k]
+
+
+def _recall_in(k: str, part: int) -> Callable[[Record], float]:
+    return lambda record: record.positions[k][part] or 0.0
 
 
 def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
