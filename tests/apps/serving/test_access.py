@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
@@ -171,7 +172,7 @@ def test_a_full_queue_says_when_to_come_back(serve: Serve) -> None:
 def test_the_log_has_a_line_of_json_without_texts(
     client: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def logged() -> list[Any]:
+    def logged() -> list[dict[str, Any]]:
         own = [record for record in caplog.records if record.name == "spscanner_rag.access"]
         return [json.loads(record.getMessage()) for record in own]
 
