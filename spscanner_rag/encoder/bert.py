@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, gelu, layer_norm, linear, scaled_dot_product_attention
+from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
 
 SCALE: Final = ".scale"
 """What the name of a matrix's scales ends with."""
@@ -124,15 +124,17 @@ class Bert:
         """
         w, place = self._weights, _Places([len(window) for window in windows], self.device)
         ids = torch.tensor([token for window in windows for token in window], device=self.device)  # (tokens,)
-        x = embedding(ids, w["embeddings.word_embeddings.weight"])  # (tokens, hidden_size)
-        x = x + w["embeddings.position_embeddings.weight"][place.positions]
+        tokens, filled = len(ids), _filled(len(ids))
+        x = embedding(pad(ids, (0, filled - tokens)), w["embeddings.word_embeddings.weight"])
+        positions = pad(place.positions, (0, filled - tokens))
+        x = x + w["embeddings.position_embeddings.weight"][positions]  # (filled, hidden_size)
         x = self._norm("embeddings.LayerNorm", x + w["embeddings.token_type_embeddings.weight"][0])
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
             x = self._norm(f"{name}attention.output.LayerNorm", x + self._attention(name, x, place))
             inner = gelu(self._linear(f"{name}intermediate.dense", x))  # (tokens, intermediate_size)
             x = self._norm(f"{name}output.LayerNorm", x + self._linear(f"{name}output.dense", inner))
-        return x
+        return x[:tokens]
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
@@ -143,15 +145,22 @@ class Bert:
 
     def _attention(self, name: str, x: Tensor, place: "_Places") -> Tensor:
         heads = self.shape.num_attention_heads
-        packed = self._linear(f"{name}attention.self.all", x)  # (tokens, 3 * hidden_size)
+        packed = self._linear(f"{name}attention.self.all", x)  # (filled, 3 * hidden_size)
         padded = packed.new_zeros(place.windows * place.longest, packed.shape[1])
-        padded[place.slots] = packed
+        padded[place.slots] = packed[: len(place.slots)]
         q, k, v = padded.view(place.windows, place.longest, 3, heads, -1).permute(2, 0, 3, 1, 4)
         mixed = scaled_dot_product_attention(
             q, k, v, attn_mask=place.mask
         )  # (windows, heads, longest, headdim)
         mixed = mixed.transpose(1, 2).reshape(place.windows * place.longest, -1)[place.slots]
+        mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
         return self._linear(f"{name}attention.output.dense", mixed)
+
+
+def _filled(tokens: int) -> int:
+    """The rows that so many tokens are given: few numbers, since oneDNN keeps memory for each that it has seen."""
+    step = 512 if tokens > 1024 else 64 if tokens > 64 else 16
+    return -(-tokens // step) * step
 
 
 class _Places:
