@@ -98,6 +98,12 @@ def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ())
     return own(text)
 
 
+def probability_of_answer(scorer: Scorer, logits: NDArray[np.float32]) -> float | None:
+    """The probability that a text whose units have these logits, (units,), answers; None if it is not said."""
+    answerable: Callable[[NDArray[np.float32]], float | None] | None = getattr(scorer, "answerable", None)
+    return None if answerable is None else answerable(logits)
+
+
 def words_together(
     scorer: Scorer, texts: Iterable[Sequence[Unit]], cancelled: Cancelled = never
 ) -> "CollectionIndex | None":

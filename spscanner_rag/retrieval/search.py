@@ -1,6 +1,6 @@
 """Score several texts for one query, select the best sentences of all of them, and find where they come from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,16 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import Order, sigmoid
 from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
-from spscanner_rag.scorers import Cancelled, Scorer, never, score_batch, segment, stop_if, words_together
+from spscanner_rag.scorers import (
+    Cancelled,
+    Scorer,
+    never,
+    probability_of_answer,
+    score_batch,
+    segment,
+    stop_if,
+    words_together,
+)
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -80,13 +89,9 @@ def search(
     query: str,
     texts: Sequence[JoinedText],
     choose: Selection,
-    *,
-    collection: CollectionIndex | None = None,
-    batch_size: int = 64,
-    cancelled: Cancelled = never,
+    **options: Any,  # noqa: ANN401
 ) -> list[Hit]:
-    """`score` and the hits of ``choose``."""
-    options: dict[str, Any] = {"collection": collection, "batch_size": batch_size, "cancelled": cancelled}
+    """The hits of ``choose`` in what `score` gives; ``options`` are its other arguments."""
     return score(scorer, query, texts, choose, **options).hits(choose)
 
 
@@ -110,8 +115,7 @@ def score(
     if count_tokens is None:
         count_tokens = getattr(scorer, "count_tokens", None)
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
-    said: Callable[[NDArray[np.float32]], float | None] = getattr(scorer, "answerable", lambda logits: None)
-    if choose.require_answer is not None and said(np.zeros(0, np.float32)) is None:
+    if choose.require_answer is not None and probability_of_answer(scorer, np.zeros(0, np.float32)) is None:
         raise ValueError(
             f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
             "scanner with its own encoder, such as the bundled one, or threshold= instead"
@@ -129,7 +133,7 @@ def score(
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
         scored = score_batch(scorer, requests, cancelled, collection)
         for number, units, logits in zip(batch, cuts, scored, strict=True):
-            answerable.append(said(logits))
+            answerable.append(probability_of_answer(scorer, logits))
             answers = choose.require_answer is None or (answerable[-1] or 0.0) >= choose.require_answer
             scanned.append(_scanned(query, texts[number], units if answers else [], logits, counter))
             best.append(float(sigmoid(logits.max(initial=-np.inf))))

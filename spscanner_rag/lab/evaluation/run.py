@@ -36,7 +36,7 @@ from spscanner_rag.results.coverage import (
 )
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Progress, Scorer
+from spscanner_rag.scorers import Progress, Scorer, probability_of_answer
 from spscanner_rag.text.token_counts import CountTokens
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
@@ -235,7 +235,7 @@ def _calibrated(
 ) -> Record:
     """The record with the probability of an answer and, if there is evidence, the bins of the sentences'."""
     probabilities = sigmoid(scores)
-    highest = getattr(scorer, "answerable", lambda logits: None)(scores)
+    highest = probability_of_answer(scorer, np.asarray(scores, np.float32))
     if highest is None:
         highest = float(probabilities.max(initial=0.0))
     record = replace(record, highest=highest)
