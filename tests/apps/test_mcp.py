@@ -14,15 +14,14 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps import mcp as module
 from spscanner_rag.apps.mcp import Library, create_server
-from spscanner_rag.apps.serving.connections import config_of
 from tests.apps.cli.conftest import run  # noqa: F401 - a fixture
+from tests.apps.serving.conftest import running
 
 TREATY = "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left with 3 ships.\n"
 KEEPER = "The keeper wrote the date. He signed the treaty. The well was dry. A bell rang twice. Nobody left."
@@ -297,17 +296,8 @@ async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, 
 def served(library: Library) -> Iterator[str]:
     """The address of a server by HTTP in this process."""
     app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
-    server = uvicorn.Server(config_of(app))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-        assert thread.is_alive()
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        thread.join()
+    with running(app) as address:
+        yield f"{address}/mcp"
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])

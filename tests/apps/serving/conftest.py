@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
@@ -26,7 +26,7 @@ class Asking(httpx.Client):
 
 
 @contextmanager
-def running(app: FastAPI) -> Iterator[str]:
+def running(app: Starlette) -> Iterator[str]:
     """Run an application until the block ends; yields its address."""
     server = uvicorn.Server(config_of(app))
     thread = threading.Thread(target=server.run)
