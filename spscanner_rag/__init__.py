@@ -19,21 +19,6 @@ _MODULES = {
 }
 
 
-def install_line(extra: str) -> str:
-    """What to type for an extra. The package is on no index yet, so this works in a clone of the repository."""
-    return f'pip install ".[{extra}]" in a clone of spscanner-rag'
-
-
-def needed(module: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module
-    """Import a module of an extra; the ``ImportError`` says what needs it and how to install it."""
-    package = module.partition(".")[0]
-    try:
-        import_module(package)
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{owner} needs {package.replace('_', '-')}: {install_line(extra)}") from error
-
-
 def __getattr__(name: str) -> object:
     # Modules are imported when a name is first used: they need torch, which is slow to import.
     if name not in _MODULES:

@@ -97,7 +97,6 @@ def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
     """What an integration takes from elsewhere than `retrieval`'s ``__all__``, `Scanner` and `scorers`."""
     allowed = {
         ("spscanner_rag", "Scanner"),
-        ("spscanner_rag", "install_line"),
         ("spscanner_rag.scanner", "Scanner"),
     }
     allowed |= {("spscanner_rag.retrieval", name) for name in api}

@@ -3,7 +3,7 @@
 try:
     import langchain_core  # noqa: F401
 except ImportError as error:
-    from spscanner_rag import install_line
+    from spscanner_rag.retrieval import install_line
 
     raise ImportError(f"langchain_spscanner needs langchain-core: {install_line('langchain')}") from error
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import needed
 from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.text.units import Segmenter, Unit, readable

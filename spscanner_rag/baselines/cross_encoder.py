@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag import needed
 from spscanner_rag.baselines.base import Pair, Pointwise, check_whole, load
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, stop_if
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter
 
 _LOGGER = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from spscanner_rag import needed
 from spscanner_rag.baselines.base import load
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scan.devices import choose
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import readable
 
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import needed
 from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
@@ -18,6 +17,7 @@ from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit
 

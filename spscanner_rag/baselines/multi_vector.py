@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spscanner_rag import needed
 from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
 from spscanner_rag.baselines.dense import MINILM, packaged_minilm
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
 _KEPT_QUERIES = 64

@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import needed
 from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, readable, units_of
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import torch
 
-from spscanner_rag import install_line
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.kernels.triton.kernels import load_kernels
 from spscanner_rag.mamba2.kernels.triton.operators import INSTALL, interpreting
+from spscanner_rag.text.extras import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 

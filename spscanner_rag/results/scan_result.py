@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spscanner_rag import needed
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
 from spscanner_rag.results.selection import Order, Selection, is_integer, rank, sigmoid
 from spscanner_rag.results.sentences import Compression, Located, Passage, ScoredSentence, shortened
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
 
 if TYPE_CHECKING:

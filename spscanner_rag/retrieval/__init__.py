@@ -34,6 +34,7 @@ from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options
+from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.token_counts import CountTokens
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ __all__ = [
     "continued_metadata",
     "copied_metadata",
     "hide_token",
+    "install_line",
     "is_random_id",
     "join_pieces",
     "loading_options",

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spscanner_rag import install_line
+from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.token_counts import network_is_off
 from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
 

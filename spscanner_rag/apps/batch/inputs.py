@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from spscanner_rag import needed
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import KINDS, read, regular_files
+from spscanner_rag.text.extras import needed
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20

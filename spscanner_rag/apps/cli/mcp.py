@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from spscanner_rag import install_line
 from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.apps.cli.options import CACHE, MODEL, ScannerOptions, argument, grouped, option
 from spscanner_rag.files.reading import read
+from spscanner_rag.text.extras import install_line
 
 
 @grouped

@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from spscanner_rag import install_line
 from spscanner_rag.apps.cli.options import MODEL, ScannerOptions, grouped, option
+from spscanner_rag.text.extras import install_line
 
 TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 

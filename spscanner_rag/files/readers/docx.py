@@ -7,12 +7,12 @@ text is not. Pictures, comments, headers and footers are left out, and no other 
 import zipfile
 import zlib
 
-from spscanner_rag import needed
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.docx_lists import Lists, Styles
 from spscanner_rag.files.readers.docx_parts import Package, TooLarge, archive_of
 from spscanner_rag.files.readers.docx_text import WordText
 from spscanner_rag.files.readers.text_builder import TextBuilder
+from spscanner_rag.text.extras import needed
 
 # KeyError for a part that is not there, RuntimeError for one with a password
 _BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, EOFError, OSError)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spscanner_rag import needed
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.formulas import Formula
 from spscanner_rag.files.readers.numerals import letters, roman, whole_number
 from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Grid
 from spscanner_rag.files.readers.text_builder import Table, TextBuilder
+from spscanner_rag.text.extras import needed
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w-]{3,30})", re.IGNORECASE)

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-from spscanner_rag import install_line
 from spscanner_rag.files.documents import Converted, PageStart
 from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import as_written
 

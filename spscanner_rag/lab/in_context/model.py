@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag import needed
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
+from spscanner_rag.text.extras import needed
 
 SSMAX_START: Final = 0.43
 SETTINGS_FILE: Final = "block_search.json"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from spscanner_rag import needed
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import readable

@@ -3,7 +3,7 @@
 try:
     import llama_index.core  # noqa: F401
 except ImportError as error:
-    from spscanner_rag import install_line
+    from spscanner_rag.retrieval import install_line
 
     raise ImportError(f"LlamaIndex is missing: {install_line('llama-index')}") from error
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from spscanner_rag import install_line
+from spscanner_rag.text.extras import install_line
 
 INSTALL = (  # without what only mamba-ssm's other models and its CUDA extensions need
     f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "

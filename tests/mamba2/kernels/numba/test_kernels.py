@@ -14,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from spscanner_rag import install_line
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
@@ -23,6 +22,7 @@ from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.text.extras import install_line
 
 numba_activations = pytest.importorskip("spscanner_rag.mamba2.kernels.numba.vectors")
 from spscanner_rag.mamba2.kernels.numba.kernels import NumbaKernels  # noqa: E402 - needs numba
