@@ -1,7 +1,7 @@
 """Read a question and a whole document once and score every sentence."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
