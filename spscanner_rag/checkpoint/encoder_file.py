@@ -28,12 +28,18 @@ from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, quantized, restored
+from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.sentences import TokenEncoder
 
 _LARGEST: Final = 2**31
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
+CROSS: Final = "cross."
+"""What the names of a cross-reader's tensors begin with in an encoder's file."""
+
+HEAD: Final = "head"
+WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
 
 
@@ -45,6 +51,7 @@ class EncoderFile(NamedTuple):
     tokenizer: Tokenizer
     prefix: str = ""
     first_token: bool = False
+    cross: dict[str, torch.Tensor] | None = None  # the cross-reader's: see `cross_tensors`
 
     def loaded(self, digest: str, device: torch.device | str, dtype: torch.dtype) -> TokenEncoder:
         """The encoder on a device, computing in float32 or bfloat16."""
@@ -57,6 +64,23 @@ class EncoderFile(NamedTuple):
             first_token=self.first_token,
         )
 
+    def loaded_cross(self, device: torch.device | str, dtype: torch.dtype) -> CrossReader | None:
+        """The cross-reader, if there is one; its words' embeddings are the encoder's."""
+        if self.cross is None:
+            return None
+        shared = {name: weight for name, weight in self.weights.items() if name.startswith(WORD_EMBEDDINGS)}
+        weights = {
+            name: weight.to(device, torch.float32 if name == HEAD else dtype)
+            for name, weight in restored(shared | self.cross).items()
+        }
+        return CrossReader(Bert(self.shape, weights), self.tokenizer, weights.pop(HEAD))
+
+
+def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor of a cross-reader, by name."""
+    own = {name: sizes for name, sizes in shape.tensors().items() if name != WORD_EMBEDDINGS}
+    return own | {HEAD: (shape.hidden_size + 2,)}
+
 
 def write_encoder(path: Path, encoder: EncoderFile) -> None:
     """Write an encoder to one file, its matrices in int8; the permissions are those of a new file."""
@@ -68,7 +92,9 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
     }
     path.touch()
     mode = path.stat().st_mode
-    save_file(quantized(restored(encoder.weights)), path, metadata=description)
+    cross = quantized(restored(encoder.cross or {}))
+    tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
+    save_file(tensors, path, metadata=description)
     path.chmod(mode)  # safetensors makes it private
 
 
@@ -84,10 +110,15 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
         shape = BertShape.from_dict(_object(description, "config"))
         tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
         first_token = json.loads(description.get("first_token", "false"))
+        cross = {
+            name.removeprefix(CROSS): tensors.pop(name) for name in list(tensors) if name.startswith(CROSS)
+        }
         encoder = EncoderFile(
-            shape, tensors, tokenizer, str(description.get("prefix", "")), bool(first_token)
+            shape, tensors, tokenizer, str(description.get("prefix", "")), bool(first_token), cross or None
         )
-        _verify(encoder, path)
+        _verify(encoder.weights, shape.tensors(), path)
+        if encoder.cross is not None:
+            _verify(encoder.cross, cross_tensors(shape), path)
     except SafetensorError as error:
         raise CheckpointError(
             f"{path}: truncated, or not a safetensors file ({first_line(error)}); {_AGAIN}"
@@ -134,23 +165,23 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
         _query_prefix(path / _PROMPTS),
         _takes_first_token(path / _POOLING),
     )
-    _verify(encoder, path)
+    _verify(encoder.weights, shape.tensors(), path)
     return encoder, fingerprint(path)
 
 
-def _verify(encoder: EncoderFile, path: Path) -> None:
+def _verify(weights: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[int, ...]], path: Path) -> None:
     """Refuse weights that are missing, of another shape or kind, or not finite."""
-    for name, shape in encoder.shape.tensors().items():
-        weight, where = encoder.weights.get(name), f"{path}: tensor {name}"
+    for name, shape in expected.items():
+        weight, where = weights.get(name), f"{path}: tensor {name}"
         if weight is None or tuple(weight.shape) != shape:
             got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
             raise CheckpointError(f"{where} {got}; expected shape {list(shape)}: {_AGAIN}")
         checked = weight
         if weight.dtype == torch.int8:
-            scale = encoder.weights.get(name + SCALE)
-            expected = (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
-            if scale is None or tuple(scale.shape) != expected:
-                raise CheckpointError(f"{where} is int8 without scales of shape {expected}: {_AGAIN}")
+            scale = weights.get(name + SCALE)
+            sizes = (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
+            if scale is None or tuple(scale.shape) != sizes:
+                raise CheckpointError(f"{where} is int8 without scales of shape {sizes}: {_AGAIN}")
             checked = scale
         if not checked.is_floating_point():
             raise CheckpointError(f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}")

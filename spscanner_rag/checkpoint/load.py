@@ -135,12 +135,13 @@ def _meaning_of(
             "says what its vectors count; pass encoder=None, or use the bundled checkpoint"
         )
     computing = dtype if dtype == torch.bfloat16 else torch.float32
+    assert own is not None, "a checkpoint with weights of meaning has an encoder"
+    cross = own[0].loaded_cross(device, computing)
     if not isinstance(encoder, str | Path):
-        return Meaning(TextEncoder(encoder), settings.meaning, own=False)
+        return Meaning(TextEncoder(encoder), settings.meaning, own=False, cross=cross)
     found = own if encoder == "default" else find_encoder(encoder, **hub)
-    assert found is not None, "a checkpoint with weights of meaning has an encoder"
     read: SentenceEncoder = found[0].loaded(found[1], device, computing)
-    return Meaning(read, settings.meaning, own=encoder == "default")
+    return Meaning(read, settings.meaning, own=encoder == "default", cross=cross)
 
 
 def load_model(

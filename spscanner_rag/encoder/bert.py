@@ -106,17 +106,19 @@ class Bert:
         return self._weights["embeddings.LayerNorm.weight"].device
 
     @torch.inference_mode()
-    def states(self, windows: Sequence[Sequence[int]]) -> Tensor:
+    def states(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
         """`forward`, without what gradients need."""
-        return self.forward(windows)
+        return self.forward(windows, second)
 
-    def forward(self, windows: Sequence[Sequence[int]]) -> Tensor:
+    def forward(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
         """Return the last state of every token of several windows, one window after another.
 
         Parameters
         ----------
         windows : sequence of sequences of int
             Token ids of each with its special tokens, 1 to ``max_position_embeddings`` of them.
+        second : sequence of int, optional
+            Where in each window the second of two texts begins. Default: each is one text.
 
         Returns
         -------
@@ -128,7 +130,12 @@ class Bert:
         x = embedding(pad(ids, (0, filled - tokens)), w["embeddings.word_embeddings.weight"])
         positions = pad(place.positions, (0, filled - tokens))
         x = x + w["embeddings.position_embeddings.weight"][positions]  # (filled, hidden_size)
-        x = self._norm("embeddings.LayerNorm", x + w["embeddings.token_type_embeddings.weight"][0])
+        kinds = torch.zeros(filled, dtype=torch.long, device=self.device)  # (filled,): of which text
+        if second is not None:
+            lengths = torch.tensor([len(window) for window in windows], device=self.device)
+            begins = torch.tensor(second, device=self.device).repeat_interleave(lengths)
+            kinds[:tokens] = (place.positions >= begins).long()
+        x = self._norm("embeddings.LayerNorm", x + w["embeddings.token_type_embeddings.weight"][kinds])
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
             x = self._norm(f"{name}attention.output.LayerNorm", x + self._attention(name, x, place))

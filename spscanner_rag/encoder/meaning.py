@@ -14,6 +14,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors, digest_of
 from spscanner_rag.text.folding import fold_texts, folded
 
@@ -55,6 +56,7 @@ class MeaningWeights:
     sentence: float = 0.0
     near: float = 0.0
     wide: float = 0.0
+    cross: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
     mean: float = 0.0
@@ -136,6 +138,8 @@ class Meaning:
         were made for.
     most_bytes : int, default `MOST_BYTES`
         Of the vectors that are kept.
+    cross : CrossReader, optional
+        Reads the likeliest sentences once more.
     """
 
     def __init__(
@@ -145,8 +149,10 @@ class Meaning:
         *,
         own: bool = True,
         most_bytes: int = MOST_BYTES,
+        cross: CrossReader | None = None,
     ) -> None:
         self.encoder, self.weights, self.own, self.most_bytes = encoder, weights, own, most_bytes
+        self.cross = cross if weights.cross else None
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
         self._questions: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._bytes = 0
@@ -241,12 +247,29 @@ class Meaning:
         scaled = (cosines - mean) / deviation * self.weights.deviation + self.weights.mean
         return np.asarray(scaled, np.float32)
 
+    def read_again(
+        self,
+        query: str,
+        sentences: Sequence[str],
+        logits: NDArray[np.float32],
+        before: Callable[[int], None] = lambda tokens: None,
+        after_step: Callable[[int], None] = lambda tokens: None,
+    ) -> NDArray[np.float32]:
+        """A text's logits, (sentences,), after the cross-reader has read the likeliest of its folded sentences.
+
+        ``before`` and ``after_step`` are as for `vectors`.
+        """
+        if self.cross is None or not len(logits):
+            return logits
+        read = self.cross.logits(folded(query), sentences, logits, before, after_step)
+        return np.asarray(logits + self.weights.cross * read, np.float32)
+
     @cached_property
     def _unrelated(self) -> tuple[float, float]:
         return unrelated_cosines(self.encoder)
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
-        return _made, (self.encoder, self.weights, self.own, self.most_bytes)
+        return _made, (self.encoder, self.weights, self.own, self.most_bytes, self.cross)
 
 
 def _after_fork() -> None:
@@ -258,8 +281,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _made(encoder: SentenceEncoder, weights: MeaningWeights, own: bool, most_bytes: int) -> Meaning:
-    return Meaning(encoder, weights, own=own, most_bytes=most_bytes)
+def _made(
+    encoder: SentenceEncoder, weights: MeaningWeights, own: bool, most_bytes: int, cross: CrossReader | None
+) -> Meaning:
+    return Meaning(encoder, weights, own=own, most_bytes=most_bytes, cross=cross)
 
 
 def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:

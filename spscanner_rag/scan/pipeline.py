@@ -244,9 +244,14 @@ class Pipeline:
         ]
         meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
         read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
-        for (_, asked), own in zip(run, windows, strict=True):
-            logits = [next(read) for _ in own]
-            yield asked.logits(average_logits(own, logits, len(asked.text.units)))
+        for (request, asked), own in zip(run, windows, strict=True):
+            parts = [next(read) for _ in own]
+            logits = asked.logits(average_logits(own, parts, len(asked.text.units)))
+            if self.reading.meaning is not None:
+                logits = self.reading.meaning.read_again(
+                    request.query, asked.text.sentences, logits, meter.expect, meter.after_step
+                )
+            yield logits
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:

@@ -108,6 +108,7 @@ def encoder(
     ),
     base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
     steps: int = option(600, "Training steps; 0 takes the encoder as it is."),
+    cross_steps: int = option(0, "Steps of a cross-reader; 0 takes the encoder's own, if it has one."),
     documents: int = option(100, "Documents of each source to train on, at most."),
     questions: int = option(8, "Held-out questions of each source to weigh on, at most."),
     seed: int = option(0, "What is drawn."),
@@ -122,7 +123,7 @@ def encoder(
     from spscanner_rag.apps.pages.terminal import line_of, open_console
     from spscanner_rag.baselines.dense import MINILM, packaged_minilm
     from spscanner_rag.lab.evidence.questions import read_documents
-    from spscanner_rag.lab.training.encoder import put_into_checkpoint
+    from spscanner_rag.lab.training.meaning_weights import put_into_checkpoint
     from spscanner_rag.scan.devices import use_threads
 
     use_threads(threads)
@@ -134,7 +135,16 @@ def encoder(
 
     packaged = (packaged_minilm() or MINILM) if model in ("minilm", MINILM) else model
     put_into_checkpoint(
-        packaged, base, list(read_documents(data)), out, steps, documents, questions, seed, say
+        packaged,
+        base,
+        list(read_documents(data)),
+        out,
+        say,
+        steps=steps,
+        cross_steps=cross_steps,
+        most_documents=documents,
+        questions=questions,
+        seed=seed,
     )
 
 

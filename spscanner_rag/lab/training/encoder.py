@@ -3,9 +3,11 @@
 import json
 import math
 import random
-from collections import Counter
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,21 +18,15 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import normalize, softplus
 
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
-from spscanner_rag.checkpoint.save import save_checkpoint
-from spscanner_rag.encoder.bert import Bert, quantized, restored
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
+from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
-from spscanner_rag.lab.evidence.calibration import fit_platt
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.evidence.sampling import by_document, is_held_out, sample_questions
-from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.model_card import write_model_card
+from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -47,8 +43,9 @@ MOST_EVIDENCE = 60
 
 THRESHOLD_WEIGHT = 0.2
 
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][\w\u2019'-]+(?: [A-Z][\w\u2019'-]+)*|\b\d[\d,.]*\d\b|\b\d\b")
+
 Enclosed = Callable[[Sequence[int]], list[int]]
-_WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 
 class Asked(NamedTuple):
@@ -56,6 +53,7 @@ class Asked(NamedTuple):
 
     ids: list[int]
     relevant: NDArray[np.int64]
+    near_miss: list[int] | None = None  # its tokens with another name or number of the document in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Stretch(NamedTuple):
                 stop += 1
         inside = [
             Asked(ids, relevant[(relevant >= first) & (relevant < stop)] - first)
-            for ids, relevant in rng.sample(answered, len(answered))
+            for ids, relevant, _ in rng.sample(answered, len(answered))
             if ((relevant >= first) & (relevant < stop)).any()
         ]
         place = next((i for i, asked in enumerate(inside) if asked.ids == chosen.ids), 0)
@@ -131,23 +129,48 @@ def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], l
     units = SentenceSegmenter().segment(document.text)
     starts, ends = (np.array([unit[side] for unit in units], np.int64) for side in (0, 1))
     asked = []
+    rng = random.Random(document.doc_id)
+    names = sorted({found.group() for found in _NAME.finditer(document.text)})
     for question in document.questions:
         relevant = np.flatnonzero(relevant_units(starts, ends, question.evidence))
         is_open = not question.answerable or not question.evidence
         if is_open or (0 < len(relevant) <= MOST_EVIDENCE and not question.ambiguous):
+            changed = None if is_open else _near_miss(question, document.text, names, rng)
             asked.append(
-                Asked(encoder.question_ids(folded(question.text)), relevant[:0] if is_open else relevant)
+                Asked(
+                    encoder.question_ids(folded(question.text)),
+                    relevant[:0] if is_open else relevant,
+                    None if changed is None else encoder.question_ids(folded(changed)),
+                )
             )
     return [encoder.ids(unit.model_text) for unit in fold_units(units)], asked
 
 
-class EncoderTraining:
-    """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
+def _near_miss(question: Question, text: str, names: Sequence[str], rng: random.Random) -> str | None:
+    """A question with a name or number exchanged for another of the document, if it has any.
 
-    The loss of a question is that of its sentence among all sentences of both stretches (softmax over scaled
-    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which the sentences of
-    the other document must stay below and its own must exceed; for a question that its document leaves open, all.
-    Word embeddings are frozen: they are half of the weights, and few words of a new document were trained on.
+    The sentence that answered it is then the best wrong one: a near miss.
+    """
+    found = list(_NAME.finditer(question.text))
+    if not found or not names:
+        return None
+    chosen = rng.choice(found)
+    known = question.text + "".join(text[start:end] for start, end in question.evidence)
+    others = [
+        name
+        for name in rng.sample(names, min(40, len(names)))
+        if name[0].isdigit() == chosen.group()[0].isdigit() and name not in known
+    ]
+    if not others:
+        return None
+    return question.text[: chosen.start()] + rng.choice(others) + question.text[chosen.end() :]
+
+
+class Finetuning(ABC):
+    """Trains weights of an encoder's shape, from what an encoder's file holds.
+
+    The learning rate rises over `WARMUP_STEPS` and falls to 0 along a cosine. Word embeddings are frozen: they are
+    half of the weights, and few words of a new document were trained on.
 
     Parameters
     ----------
@@ -155,28 +178,36 @@ class EncoderTraining:
         Where training starts.
     sources : dict of str to Source
     steps : int
-        The learning rate falls to 0 along a cosine.
     seed : int, default 0
         With the number of a step, determines what it draws.
+    own : dict of str to Tensor
+        Further weights, which are trained at ten times the rate.
     """
 
-    def __init__(self, file: EncoderFile, sources: dict[str, Source], steps: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        file: EncoderFile,
+        sources: dict[str, Source],
+        steps: int,
+        seed: int = 0,
+        own: dict[str, Tensor] | None = None,
+    ) -> None:
         compute_in_forks()
         keep_freed_memory()
         self.file, self.sources, self.steps, self.seed = file, sources, steps, seed
-        self.step, self.losses = 0, list[float]()
+        self.step, self.losses, self.own = 0, list[float](), own or {}
         kept = restored(file.weights)
         self.weights = {name: kept[name].float().clone() for name in file.shape.tensors()}
-        trained = [weight for name, weight in self.weights.items() if name != _WORD_EMBEDDINGS]
-        self.scale = torch.tensor(math.log(FIRST_SCALE))  # of cosines, as a logarithm
-        self.threshold = torch.tensor(FIRST_THRESHOLD)  # a cosine
-        for weight in (*trained, self.scale, self.threshold):
+        self._trained = [weight for name, weight in self.weights.items() if name != WORD_EMBEDDINGS]
+        for weight in (*self._trained, *self.own.values()):
             weight.requires_grad_()
-        own = {"params": [self.scale, self.threshold], "weight_decay": 0.0, "times": 10}
-        groups: list[dict[str, Any]] = [{"params": trained, "times": 1}, own]
+        others = {"params": list(self.own.values()), "weight_decay": 0.0, "times": 10}
+        groups: list[dict[str, Any]] = [{"params": self._trained, "times": 1}, others]
         self.optimizer = torch.optim.AdamW(groups, LEARNING_RATE, (0.9, 0.99), weight_decay=WEIGHT_DECAY)
-        self._trained = trained
-        self.encoder = file.loaded("", "cpu", torch.float32)  # whose tokens are used, not its weights
+
+    @abstractmethod
+    def loss(self, rng: random.Random) -> Tensor:
+        """The loss of a step that draws by ``rng``."""
 
     def run(self, state: Path, on_step: Callable[[int, float], None], every: int = 100) -> None:
         """Train to the end, from what ``state`` holds; it is replaced whole after ``every`` so many steps."""
@@ -189,16 +220,12 @@ class EncoderTraining:
             if self.step % every == 0 or self.step == self.steps:
                 self._save(state)
 
-    def trained(self) -> EncoderFile:
-        """The encoder as it is now."""
-        return self.file._replace(
-            weights={name: weight.detach().clone() for name, weight in self.weights.items()}
-        )
+    def trained(self) -> dict[str, Tensor]:
+        """The weights as they are now."""
+        return {name: weight.detach().clone() for name, weight in self.weights.items()}
 
     def _train_step(self) -> float:
-        rng = random.Random(f"{self.seed}:{self.step}")
-        source = self.sources[rng.choice(sorted(self.sources))]
-        loss = self._loss([Stretch.drawn(source, rng) for _ in range(2)], rng)
+        loss = self.loss(random.Random(f"{self.seed}:{self.step}"))
         share = (
             min(1.0, (self.step + 1) / WARMUP_STEPS) * (1 + math.cos(math.pi * self.step / self.steps)) / 2
         )
@@ -210,39 +237,10 @@ class EncoderTraining:
         self.optimizer.step()
         return float(loss.detach())
 
-    def _loss(self, stretches: Sequence[Stretch], rng: random.Random) -> Tensor:
-        bert, scale = Bert(self.file.shape, self.weights), self.scale.exp()
-        sentences = torch.cat(
-            [_vectors(bert, self.encoder.enclosed, stretch.sentences, rng) for stretch in stretches]
-        )
-        stops = np.cumsum([len(stretch.sentences) for stretch in stretches])
-        losses = []
-        for stretch, stop in zip(stretches, stops.tolist(), strict=True):
-            first = stop - len(stretch.sentences)
-            own = torch.zeros(len(sentences), dtype=torch.bool)
-            own[first:stop] = True
-            asked = _questions(bert, self.encoder.enclosed, [question.ids for question in stretch.questions])
-            for question, scores in zip(stretch.questions, scale * asked @ sentences.T, strict=True):
-                losses.append(self._question_loss(scores, own, torch.from_numpy(question.relevant) + first))
-        return torch.stack(losses).mean()
-
-    def _question_loss(self, scores: Tensor, own: Tensor, relevant: Tensor) -> Tensor:
-        """The loss of a question whose scaled cosines with all sentences, (sentences,), are ``scores``."""
-        threshold = self.threshold * self.scale.exp()
-        if not len(relevant):
-            return softplus(scores[own].logsumexp(0) - threshold)
-        right = torch.zeros_like(own)
-        right[relevant] = True
-        ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
-        below = softplus(scores[~own].logsumexp(0) - threshold)
-        above = softplus(threshold - scores[right].logsumexp(0))
-        return ranking + THRESHOLD_WEIGHT * (below + above)
-
     def _save(self, state: Path) -> None:
         held = {
-            "step": self.step, "weights": self.weights, "optimizer": self.optimizer.state_dict(),
-            "scale": self.scale, "threshold": self.threshold, "losses": self.losses,
-            "run": json.dumps([self.steps, self.seed, sorted(self.sources)]),
+            "step": self.step, "weights": self.weights | self.own, "optimizer": self.optimizer.state_dict(),
+            "losses": self.losses, "run": json.dumps([self.steps, self.seed, sorted(self.sources)]),
         }  # fmt: skip
         unfinished = state.with_name(state.name + ".part")
         torch.save(held, unfinished)
@@ -257,12 +255,55 @@ class EncoderTraining:
                 f"{state}: the state of a run with other steps, seed or data; expected another --out"
             )
         with torch.no_grad():
-            for name, weight in self.weights.items():
+            for name, weight in (self.weights | self.own).items():
                 weight.copy_(held["weights"][name])
-            self.scale.copy_(held["scale"])
-            self.threshold.copy_(held["threshold"])
         self.optimizer.load_state_dict(held["optimizer"])
         self.step, self.losses = held["step"], held["losses"]
+
+
+class EncoderTraining(Finetuning):
+    """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
+
+    The loss of a question is that of its sentence among all sentences of both stretches (softmax over scaled
+    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which the sentences of
+    the other document must stay below and its own must exceed; for a question that its document leaves open, all.
+    """
+
+    def __init__(self, file: EncoderFile, sources: dict[str, Source], steps: int, seed: int = 0) -> None:
+        own = {"scale": torch.tensor(math.log(FIRST_SCALE)), "threshold": torch.tensor(FIRST_THRESHOLD)}
+        super().__init__(file, sources, steps, seed, own)
+        self._enclosed = file.loaded("", "cpu", torch.float32).enclosed
+
+    def loss(self, rng: random.Random) -> Tensor:
+        """The mean loss of the questions of two stretches."""
+        source = self.sources[rng.choice(sorted(self.sources))]
+        stretches = [Stretch.drawn(source, rng) for _ in range(2)]
+        bert, scale = Bert(self.file.shape, self.weights), self.own["scale"].exp()
+        sentences = torch.cat(
+            [_vectors(bert, self._enclosed, stretch.sentences, rng) for stretch in stretches]
+        )
+        stops = np.cumsum([len(stretch.sentences) for stretch in stretches])
+        losses = []
+        for stretch, stop in zip(stretches, stops.tolist(), strict=True):
+            first = stop - len(stretch.sentences)
+            own = torch.zeros(len(sentences), dtype=torch.bool)
+            own[first:stop] = True
+            asked = _questions(bert, self._enclosed, [question.ids for question in stretch.questions])
+            for question, scores in zip(stretch.questions, scale * asked @ sentences.T, strict=True):
+                losses.append(self._question_loss(scores, own, torch.from_numpy(question.relevant) + first))
+        return torch.stack(losses).mean()
+
+    def _question_loss(self, scores: Tensor, own: Tensor, relevant: Tensor) -> Tensor:
+        """The loss of a question whose scaled cosines with all sentences, (sentences,), are ``scores``."""
+        threshold = self.own["threshold"] * self.own["scale"].exp()
+        if not len(relevant):
+            return softplus(scores[own].logsumexp(0) - threshold)
+        right = torch.zeros_like(own)
+        right[relevant] = True
+        ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
+        below = softplus(scores[~own].logsumexp(0) - threshold)
+        above = softplus(threshold - scores[right].logsumexp(0))
+        return ranking + THRESHOLD_WEIGHT * (below + above)
 
 
 def _vectors(bert: Bert, enclosed: Enclosed, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
@@ -295,195 +336,13 @@ def _questions(bert: Bert, enclosed: Enclosed, questions: Sequence[list[int]]) -
 
 
 def _states(bert: Bert, ids: Sequence[Sequence[int]]) -> Tensor:
-    # On a CPU the gradient of the fused attention takes four times as long as that of the plain one.
-    with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(SDPBackend.MATH):
+    with in_bfloat16():
         return bert.forward(ids).float()
 
 
-class Fitted(NamedTuple):
-    """The scores of a question's sentences, each (sentences,), and which of them are relevant."""
-
-    source: str
-    scanner: NDArray[np.float32]
-    cosines: NDArray[np.float32]
-    relevant: NDArray[np.bool_]
-
-
-FIT_STEPS, FIT_RATE = 150, 0.05
-_FEATURES = ("scanner", "sentence", "near", "wide")
-
-
-def read_for_fit(
-    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
-) -> Iterator[Fitted]:
-    """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder."""
-    for answerable in (True, False):
-        sample = sample_questions(documents, per_source, answerable=answerable)
-        for source, asked in sample.items():
-            for document, questions in by_document(asked):
-                units = scanner.segment(document.text)
-                vectors = meaning.vectors([unit.model_text for unit in units])
-                requests = [(question.text, document.text, units) for question in questions]
-                for question, logits in zip(questions, scanner.score_units_many(requests), strict=True):
-                    starts, ends = (np.array([unit[side] for unit in units], np.int64) for side in (0, 1))
-                    relevant = relevant_units(starts, ends, question.evidence if answerable else ())
-                    if relevant.any() or not answerable:
-                        yield Fitted(source, logits, meaning.cosines(question.text, vectors), relevant)
-
-
-def read_elsewhere(
-    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
-) -> Iterator[Fitted]:
-    """As `read_for_fit`, but ask each document a question of one from another source, which it says nothing of."""
-    sample = sample_questions(documents, per_source, answerable=True)
-    asked = [(document, some[0]) for own in sample.values() for document, some in by_document(own)]
-    for number, (document, _) in enumerate(asked):
-        other, question = asked[(number + len(asked) // 2) % len(asked)]
-        if other.source != document.source:
-            units = scanner.segment(document.text)
-            vectors = meaning.vectors([unit.model_text for unit in units])
-            logits = scanner.score_units(question.text, document.text, units)
-            cosines = meaning.cosines(question.text, vectors)
-            yield Fitted(document.source, logits, cosines, np.zeros(len(units), bool))
-
-
-def fitted_weights(
-    read: Sequence[Fitted], start: MeaningWeights, elsewhere: Sequence[Fitted] = ()
-) -> MeaningWeights:
-    """Weigh a scanner's logits and an encoder's cosines.
-
-    The weights are those of the least softmax loss of the relevant sentences, every source counting alike. They
-    are then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling).
-    Raises ``ValueError`` without any.
-    """
-    answered = [one for one in read if one.relevant.any()]
-    if not answered:
-        raise ValueError(
-            "got no question with evidence to fit the weights on; expected held-out documents with some"
-        )
-    weights = torch.tensor([0.3, 2.0, 0.0, 0.0], requires_grad=True)
-    optimizer = torch.optim.Adam([weights], FIT_RATE)
-    counts = Counter(one.source for one in answered)
-    columns = [
-        (torch.from_numpy(_columns(one)), torch.from_numpy(one.relevant), counts[one.source])
-        for one in answered
-    ]
-    for _ in range(FIT_STEPS):
-        losses = []
-        for scores, relevant, count in columns:
-            logits = scores @ (weights * torch.tensor([1.0, 10.0, 10.0, 10.0]))
-            losses.append(softplus(logits[~relevant].logsumexp(0) - logits[relevant]).mean() / count)
-        optimizer.zero_grad()
-        torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    found = (weights.detach() * torch.tensor([1.0, 10.0, 10.0, 10.0])).tolist()
-    mixed = replace(start, **dict(zip(_FEATURES, found, strict=True)), bias=0.0)
-    mixture = [mixed.logits(one.scanner, one.cosines) for one in read]
-    scale, shift = fit_platt(np.concatenate(mixture), np.concatenate([one.relevant for one in read]))
-    mixed = replace(
-        mixed, **{name: scale * value for name, value in zip(_FEATURES, found, strict=True)}, bias=shift
-    )
-    scale, shift = _answer_weights(mixed, read, elsewhere)
-    return replace(mixed, answer_scale=scale, answer_bias=shift)
-
-
-def _answer_weights(
-    mixed: MeaningWeights, read: Sequence[Fitted], elsewhere: Sequence[Fitted]
-) -> tuple[float, float]:
-    """What makes of a text's best logit the probability that the text answers.
-
-    Texts that answer are held against texts from ``elsewhere``, against those that leave a question open and,
-    since these are few, against themselves without the sentences that answer. Where too few were read, or the
-    logit does not tell, nothing is said: the scale is 0.
-    """
-    best, answers = list[float](), list[bool]()
-    for one in (*read, *elsewhere):
-        logits = mixed.logits(one.scanner, one.cosines)
-        if one.relevant.any():
-            best += [float(logits.max())] * 2  # so that about half of all answer
-            answers += [True, True]
-        if not one.relevant.all():
-            best.append(float(logits[~one.relevant].max()))
-            answers.append(False)
-    try:
-        scale, shift = fit_platt(best, answers)
-    except ValueError:  # one kind only, or none that overlap
-        return 0.0, 0.0
-    return (scale, shift) if scale > 0 else (0.0, 0.0)
-
-
-def _columns(one: Fitted) -> NDArray[np.float32]:
-    """The scores that `_FEATURES` weighs: (sentences, 4)."""
-    parts = [MeaningWeights(**{"scanner": 0.0} | {name: 1.0}) for name in _FEATURES]
-    return np.stack([part.logits(one.scanner, one.cosines) for part in parts], axis=1)
-
-
-def put_into_checkpoint(
-    model: str | Path,
-    base: str | None,
-    documents: Sequence[Document],
-    out: Path,
-    steps: int,
-    most_documents: int,
-    questions: int,
-    seed: int,
-    notify: Notify,
-) -> None:
-    """Train an encoder, weigh it beside a scanner, and save both to the checkpoint ``out``, with a model card.
-
-    Without ``steps`` the encoder is taken as it is. An interrupted training goes on from ``out``'s state file,
-    which is removed at the end. Raises the errors of what it calls, before anything is written.
-    """
-    for name, value, least in (
-        ("steps", steps, 0),
-        ("documents", most_documents, 1),
-        ("questions", questions, 1),
-    ):
-        if value < least:
-            raise ValueError(f"{name} is {value}; expected at least {least}")
-    scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
-    file, digest = find_encoder(model)
-    notify("cutting and tokenizing the documents")
-    sources, aside = read_sources(documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed)
-    out.mkdir(parents=True, exist_ok=True)
-    state = out / "encoder_training.pt"
-    if steps:
-        training = EncoderTraining(file, sources, steps, seed)
-
-        def on_step(step: int, loss: float) -> None:
-            if step % 20 == 0:
-                notify(f"step {step:,} of {steps:,}  loss {np.mean(training.losses[-20:]):.3f}")
-
-        training.run(state, on_step)
-        file = training.trained()
-    file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
-    encoder = file.loaded("", "cpu", torch.float32)
-    mean, deviation = unrelated_cosines(encoder)
-    start = MeaningWeights(mean=mean, deviation=deviation)
-    notify(f"reading up to {questions} held-out questions of each source")
-    read = list(read_for_fit(scanner, Meaning(encoder, start), aside, questions))
-    elsewhere = list(read_elsewhere(scanner, Meaning(encoder, start), aside, questions))
-    weights = fitted_weights(read, start, elsewhere)
-    record = {
-        "started_from": Path(model).name if Path(model).is_dir() else str(model),
-        "steps": steps,
-        "seed": seed,
-        "documents_by_source": {name: len(source.documents) for name, source in sources.items()},
-        "weighed_on": dict(Counter(one.source for one in read)),
-    }
-    checkpoint = scanner.checkpoint
-    trained = checkpoint.settings.training | {"encoder": record}
-    settings = replace(checkpoint.settings, meaning=weights, training=trained)
-    save_checkpoint(
-        out,
-        checkpoint.model,
-        settings,
-        checkpoint.tokenizer,
-        torch.bfloat16,
-        word_vectors=checkpoint.word_vectors,
-        encoder=file,
-    )
-    if "stage" in trained:
-        write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
-    state.unlink(missing_ok=True)
-    notify(f"{out}: weights {weights}")
+@contextmanager
+def in_bfloat16() -> Iterator[None]:
+    """Compute products in bfloat16, and attention so that its gradient is quick on a CPU."""
+    # The gradient of the fused attention takes four times as long as that of the plain one.
+    with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(SDPBackend.MATH):
+        yield

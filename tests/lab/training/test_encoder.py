@@ -1,55 +1,24 @@
 """Training an encoder, weighing its cosines, and putting it into a checkpoint."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from spscanner_rag import Scanner
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
-from spscanner_rag.checkpoint.file_access import ENCODER
-from spscanner_rag.encoder.meaning import MeaningWeights
-from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
+from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training import encoder
+from spscanner_rag.lab.training.cross_reader import CrossTraining
 from spscanner_rag.lab.training.encoder import (
     EncoderTraining,
-    Fitted,
     Source,
     Stretch,
-    fitted_weights,
-    put_into_checkpoint,
     read_sources,
 )
-
-SENTENCES = (
-    "The keeper wrote the date in a book. ",
-    "He signed the treaty. ",
-    "It rained. ",
-    "The bell rang. ",
-)
-QUESTIONS = ("who wrote the date?", "who signed the treaty?", "what rang?")
-ANSWERS = (0, 1, 3)
-
-
-def document(number: int, source: str = "letters") -> Document:
-    """A document of four sentences in an order of its own, of which three questions ask one each."""
-    order = random.Random(number).sample(range(4), 4)
-    text, spans = "", {}
-    for place in order:
-        spans[place] = (len(text), len(text) + len(SENTENCES[place].strip()))
-        text += SENTENCES[place]
-    questions = [
-        Question(f"{number}-{place}", question, (spans[place],))
-        for question, place in zip(QUESTIONS, ANSWERS, strict=True)
-    ]
-    return Document(f"d{number}", source, "", text, (*questions, Question("open", "who left?", (), False)))
-
-
-DOCUMENTS = [document(number) for number in range(40)]
+from tests.lab.training.letters import DOCUMENTS
 
 
 @pytest.fixture(scope="module")
@@ -100,65 +69,56 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
     assert steps == [21, 22, 23, 24]
     assert all(torch.equal(whole.weights[name], again.weights[name]) for name in whole.weights)
     frozen = "embeddings.word_embeddings.weight"
-    assert torch.equal(whole.trained().weights[frozen], encoder_file.weights[frozen])
+    assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
     with pytest.raises(ValueError, match="other steps"):
         EncoderTraining(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
 
 
-def test_weights_are_those_of_two_scores_of_known_worth() -> None:
-    rng = np.random.default_rng(0)
-    read = []
-    for number in range(200):
-        relevant = np.zeros(30, bool)
-        relevant[rng.integers(30)] = number % 10 > 0
-        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each two deviations
-        read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
-    low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
-    elsewhere = [Fitted("b", *low, none)] * 100
-    weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
-    assert weights.scanner > 0
-    assert 5 < weights.sentence / weights.scanner < 20
-    assert (weights.mean, weights.deviation) == (0.1, 0.2)
-    logits = np.concatenate([weights.logits(one.scanner, one.cosines) for one in read])
-    share = np.concatenate([one.relevant for one in read]).mean()
-    assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(share, abs=0.01)
-
-    def answerable(some: Sequence[Fitted], without: bool = False) -> float:
-        parts = [weights.logits(one.scanner, one.cosines)[~(one.relevant & without)] for one in some]
-        return float(np.mean([weights.answerable(part) for part in parts]))
-
-    answered = [one for one in read if one.relevant.any()]
-    assert answerable(answered) > answerable(answered, without=True) + 0.1
-    assert answerable(answered, without=True) > answerable(elsewhere) + 0.1
-    with pytest.raises(ValueError, match="evidence"):
-        fitted_weights([one for one in read if not one.relevant.any()], weights)
+@pytest.mark.parametrize(
+    ("question", "near"),
+    [
+        ("When did Anna Berg sail?", "When did Otto Lind sail?"),
+        ("What did the ship carry in 1871?", "What did the ship carry in 1904?"),
+        ("Who carried tar?", None),  # no name to exchange
+    ],
+)
+def test_a_near_miss_names_another(question: str, near: str | None) -> None:
+    text = "In 1871 the ship of Anna Berg carried tar. A century on, in 1904, the heirs sold it to Otto Lind."
+    asked = Question("q", question, ((0, 42),))
+    names = ["1871", "1904", "Anna Berg", "Otto Lind"]
+    assert encoder._near_miss(asked, text, names, random.Random(0)) == near
 
 
-@pytest.mark.parametrize("steps", [0, 2])
-def test_a_checkpoint_gets_an_encoder(
-    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, steps: int
+def test_a_cross_reader_learns_and_goes_on_where_it_ended(
+    encoder_file: EncoderFile, sources: dict[str, Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = list[str]()
-    base, out = str(tiny_checkpoint), tmp_path / "out"
-    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, steps, 20, 12, 0, said.append)
-    scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
-    assert scanner.meaning is not None
-    assert scanner.checkpoint.settings.training["encoder"]["steps"] == steps
-    result = scanner.scan(QUESTIONS[1], DOCUMENTS[0].text)
-    assert len(result.sentences) == 4
-    first = read_encoder(out / ENCODER)[0].weights["encoder.layer.0.output.dense.bias"]
-    assert (steps == 0) == torch.equal(
-        first, find_encoder(bert_folder)[0].weights["encoder.layer.0.output.dense.bias"]
-    )
-    assert not list(out.glob("*.pt*"))
+    monkeypatch.setattr(encoder, "LEARNING_RATE", 3e-3)
+    monkeypatch.setattr(encoder, "WARMUP_STEPS", 1)
+    whole = CrossTraining(encoder_file, sources, 24, seed=3)
+    whole.run(tmp_path / "whole", lambda step, loss: None)
+    assert np.mean(whole.losses[-6:]) < np.mean(whole.losses[:6])
+    part = CrossTraining(encoder_file, sources, 24, seed=3)
+
+    def stop(step: int, loss: float) -> None:
+        if step == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        part.run(tmp_path / "part", stop, every=4)
+    again = CrossTraining(encoder_file, sources, 24, seed=3)
+    again.run(tmp_path / "part", lambda step, loss: None, every=4)
+    assert all(torch.equal(weight, again.cross()[name]) for name, weight in whole.cross().items())
 
 
-@pytest.mark.parametrize(("name", "value"), [("steps", -1), ("documents", 0), ("questions", 0)])
-def test_numbers_out_of_range_are_refused(
-    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, name: str, value: int
+def test_an_untrained_cross_reader_gives_the_cosine_of_what_is_read_together(
+    encoder_file: EncoderFile, sources: dict[str, Source]
 ) -> None:
-    numbers = {"steps": 1, "documents": 1, "questions": 1} | {name: value}
-    with pytest.raises(ValueError, match=name):
-        put_into_checkpoint(
-            bert_folder, str(tiny_checkpoint), DOCUMENTS, tmp_path, *numbers.values(), 0, lambda message: None
-        )
+    file = encoder_file._replace(cross=CrossTraining(encoder_file, sources, 1).cross())
+    reader, encoder = file.loaded_cross("cpu", torch.float32), file.loaded("", "cpu", torch.float32)
+    assert reader is not None
+    question, sentence = (encoder.ids(text) for text in ("who signed?", "He signed the treaty."))
+    ((logit,),) = reader.forward([question], [[sentence]])
+    states = encoder.model.states([[*encoder.enclosed(question), *sentence, encoder.enclosed([])[1]]])
+    means = states[: len(question) + 2].mean(0), states[len(question) + 2 : -1].mean(0)
+    cosine = torch.nn.functional.cosine_similarity(*means, dim=0)
+    assert float(logit) == pytest.approx(20 * float(cosine) - 10, abs=1e-3)

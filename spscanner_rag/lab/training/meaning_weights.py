@@ -1,0 +1,266 @@
+"""Weigh a scanner's logits, an encoder's cosines and a cross-reader's logits; put all into a checkpoint."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import softplus
+
+from spscanner_rag.checkpoint.encoder_file import find_encoder
+from spscanner_rag.checkpoint.save import save_checkpoint
+from spscanner_rag.encoder.bert import quantized, restored
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.lab.evidence.calibration import fit_platt
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.evidence.sampling import by_document, sample_questions
+from spscanner_rag.lab.training import Notify
+from spscanner_rag.lab.training.cross_reader import CrossTraining
+from spscanner_rag.lab.training.encoder import EncoderTraining, Finetuning, read_sources
+from spscanner_rag.lab.training.model_card import write_model_card
+from spscanner_rag.results.coverage import relevant_units
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.folding import fold_units, folded
+
+
+class Fitted(NamedTuple):
+    """The scores of a question's sentences, each (sentences,), and which of them are relevant."""
+
+    source: str
+    scanner: NDArray[np.float32]
+    cosines: NDArray[np.float32]
+    relevant: NDArray[np.bool_]
+    query: str = ""
+    sentences: Sequence[str] = ()
+
+
+FIT_STEPS, FIT_RATE = 150, 0.05
+_FEATURES = ("scanner", "sentence", "near", "wide")
+
+
+def read_for_fit(
+    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
+) -> Iterator[Fitted]:
+    """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder."""
+    for answerable in (True, False):
+        sample = sample_questions(documents, per_source, answerable=answerable)
+        for source, asked in sample.items():
+            for document, questions in by_document(asked):
+                units = fold_units(scanner.segment(document.text))
+                sentences = [unit.model_text for unit in units]
+                vectors = meaning.vectors(sentences)
+                requests = [(question.text, document.text, units) for question in questions]
+                for question, logits in zip(questions, scanner.score_units_many(requests), strict=True):
+                    starts, ends = (np.array([unit[side] for unit in units], np.int64) for side in (0, 1))
+                    relevant = relevant_units(starts, ends, question.evidence if answerable else ())
+                    if relevant.any() or not answerable:
+                        cosines = meaning.cosines(question.text, vectors)
+                        yield Fitted(source, logits, cosines, relevant, question.text, sentences)
+
+
+def read_elsewhere(
+    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
+) -> Iterator[Fitted]:
+    """As `read_for_fit`, but ask each document a question of one from another source, which it says nothing of."""
+    sample = sample_questions(documents, per_source, answerable=True)
+    asked = [(document, some[0]) for own in sample.values() for document, some in by_document(own)]
+    for number, (document, _) in enumerate(asked):
+        other, question = asked[(number + len(asked) // 2) % len(asked)]
+        if other.source != document.source:
+            units = fold_units(scanner.segment(document.text))
+            sentences = [unit.model_text for unit in units]
+            logits = scanner.score_units(question.text, document.text, units)
+            cosines = meaning.cosines(question.text, meaning.vectors(sentences))
+            none = np.zeros(len(units), bool)
+            yield Fitted(document.source, logits, cosines, none, question.text, sentences)
+
+
+def fitted_weights(
+    read: Sequence[Fitted],
+    start: MeaningWeights,
+    elsewhere: Sequence[Fitted] = (),
+    cross: CrossReader | None = None,
+) -> MeaningWeights:
+    """Weigh a scanner's logits and an encoder's cosines, and beside these the logits of a cross-reader.
+
+    The weights are those of the least softmax loss of the relevant sentences, every source counting alike. They
+    are then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling).
+    Raises ``ValueError`` without any.
+    """
+    answered = [one for one in read if one.relevant.any()]
+    if not answered:
+        raise ValueError(
+            "got no question with evidence to fit the weights on; expected held-out documents with some"
+        )
+    found = _least_loss([_columns(one) for one in answered], answered, (0.3, 20.0, 0.0, 0.0))
+    weights = replace(start, **dict(zip(_FEATURES, found, strict=True)), bias=0.0, cross=0.0)
+
+    def logits(one: Fitted) -> NDArray[np.float32]:
+        return weights.logits(one.scanner, one.cosines)
+
+    if cross is not None:
+        added = {
+            id(one): cross.logits(folded(one.query), one.sentences, logits(one))
+            for one in (*read, *elsewhere)
+        }
+        columns = [np.stack([logits(one), added[id(one)]], axis=1) for one in answered]
+        own, beside = _least_loss(columns, answered, (1.0, 1.0))
+        weights = replace(_scaled(weights, own), cross=beside)
+
+    def final(one: Fitted) -> NDArray[np.float32]:
+        return logits(one) + weights.cross * (added[id(one)] if cross else np.float32(0))
+
+    scale, shift = fit_platt(
+        np.concatenate([final(one) for one in read]), np.concatenate([one.relevant for one in read])
+    )
+    weights = replace(_scaled(weights, scale), bias=shift)
+    scale, shift = _answer_weights([(final(one), one.relevant) for one in (*read, *elsewhere)])
+    return replace(weights, answer_scale=scale, answer_bias=shift)
+
+
+def _scaled(weights: MeaningWeights, scale: float) -> MeaningWeights:
+    return replace(weights, **{name: scale * getattr(weights, name) for name in (*_FEATURES, "cross")})
+
+
+def _least_loss(
+    columns: Sequence[NDArray[np.float32]], answered: Sequence[Fitted], start: Sequence[float]
+) -> list[float]:
+    """What to multiply the columns of scores, (sentences, k), by for the least softmax loss: k numbers."""
+    unit = torch.tensor([max(1.0, abs(value)) for value in start])
+    weights = (torch.tensor(start) / unit).requires_grad_()
+    optimizer = torch.optim.Adam([weights], FIT_RATE)
+    counts = Counter(one.source for one in answered)
+    read = [
+        (torch.from_numpy(own), torch.from_numpy(one.relevant), counts[one.source])
+        for own, one in zip(columns, answered, strict=True)
+    ]
+    for _ in range(FIT_STEPS):
+        losses = []
+        for scores, relevant, count in read:
+            logits = scores @ (weights * unit)
+            losses.append(softplus(logits[~relevant].logsumexp(0) - logits[relevant]).mean() / count)
+        optimizer.zero_grad()
+        torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return [float(value) for value in weights.detach() * unit]
+
+
+def _answer_weights(
+    read: Iterable[tuple[NDArray[np.float32], NDArray[np.bool_]]],
+) -> tuple[float, float]:
+    """What makes of a text's best logit the probability that the text answers.
+
+    ``read`` has the logits of texts, and which sentences are relevant. Texts that answer are held against those
+    that do not and, since these are few, against themselves without the sentences that answer. Where too few were
+    read, or the logit does not tell, nothing is said: the scale is 0.
+    """
+    best, answers = list[float](), list[bool]()
+    for logits, relevant in read:
+        if relevant.any():
+            best += [float(logits.max())] * 2  # so that about half of all answer
+            answers += [True, True]
+        if not relevant.all():
+            best.append(float(logits[~relevant].max()))
+            answers.append(False)
+    try:
+        scale, shift = fit_platt(best, answers)
+    except ValueError:  # one kind only, or none that overlap
+        return 0.0, 0.0
+    return (scale, shift) if scale > 0 else (0.0, 0.0)
+
+
+def _columns(one: Fitted) -> NDArray[np.float32]:
+    """The scores that `_FEATURES` weighs: (sentences, 4)."""
+    parts = [MeaningWeights(**{"scanner": 0.0} | {name: 1.0}) for name in _FEATURES]
+    return np.stack([part.logits(one.scanner, one.cosines) for part in parts], axis=1)
+
+
+def put_into_checkpoint(
+    model: str | Path,
+    base: str | None,
+    documents: Sequence[Document],
+    out: Path,
+    notify: Notify,
+    *,
+    steps: int = 600,
+    cross_steps: int = 0,
+    most_documents: int = 100,
+    questions: int = 8,
+    seed: int = 0,
+) -> None:
+    """Train an encoder and a cross-reader, weigh them beside a scanner, and save all to the checkpoint ``out``.
+
+    Without ``steps`` the encoder is taken as it is, and its cross-reader, if it has one, without ``cross_steps``.
+    An interrupted training goes on from ``out``'s state files, which are removed at the end. Raises the errors of
+    what it calls, before anything is written.
+    """
+    for name, value, least in (
+        ("steps", steps, 0),
+        ("cross_steps", cross_steps, 0),
+        ("documents", most_documents, 1),
+        ("questions", questions, 1),
+    ):
+        if value < least:
+            raise ValueError(f"{name} is {value}; expected at least {least}")
+    scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
+    file, digest = find_encoder(model)
+    notify("cutting and tokenizing the documents")
+    sources, aside = read_sources(documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def run(training: Finetuning, state: Path) -> None:
+        def on_step(step: int, loss: float) -> None:
+            if step % 20 == 0:
+                notify(f"step {step:,} of {training.steps:,}  loss {np.mean(training.losses[-20:]):.3f}")
+
+        training.run(state, on_step)
+
+    states = out / "encoder_training.pt", out / "cross_training.pt"
+    if steps:
+        training = EncoderTraining(file, sources, steps, seed)
+        run(training, states[0])
+        file = file._replace(weights=training.trained(), cross=None)
+    if cross_steps:
+        second = CrossTraining(file, sources, cross_steps, seed)
+        run(second, states[1])
+        file = file._replace(cross=second.cross())
+    file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
+    if file.cross is not None:
+        file = file._replace(cross=quantized(restored(file.cross)))
+    encoder, cross = file.loaded("", "cpu", torch.float32), file.loaded_cross("cpu", torch.float32)
+    mean, deviation = unrelated_cosines(encoder)
+    start = MeaningWeights(mean=mean, deviation=deviation)
+    notify(f"reading up to {questions} held-out questions of each source")
+    read = list(read_for_fit(scanner, Meaning(encoder, start), aside, questions))
+    elsewhere = list(read_elsewhere(scanner, Meaning(encoder, start), aside, questions))
+    weights = fitted_weights(read, start, elsewhere, cross)
+    record = {
+        "started_from": Path(model).name if Path(model).is_dir() else str(model),
+        "steps": steps,
+        "cross_steps": cross_steps,
+        "seed": seed,
+        "documents_by_source": {name: len(source.documents) for name, source in sources.items()},
+        "weighed_on": dict(Counter(one.source for one in read)),
+    }
+    checkpoint = scanner.checkpoint
+    trained = checkpoint.settings.training | {"encoder": record}
+    settings = replace(checkpoint.settings, meaning=weights, training=trained)
+    save_checkpoint(
+        out,
+        checkpoint.model,
+        settings,
+        checkpoint.tokenizer,
+        torch.bfloat16,
+        word_vectors=checkpoint.word_vectors,
+        encoder=file,
+    )
+    if "stage" in trained:
+        write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
+    for state in states:
+        state.unlink(missing_ok=True)
+    notify(f"{out}: weights {weights}")

@@ -1,0 +1,101 @@
+"""Weighing a scanner, an encoder and a cross-reader, and putting them into a checkpoint."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spscanner_rag import Scanner
+from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
+from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.lab.training.meaning_weights import Fitted, fitted_weights, put_into_checkpoint
+from tests.lab.training.letters import DOCUMENTS, QUESTIONS
+
+
+def test_weights_are_those_of_two_scores_of_known_worth() -> None:
+    rng = np.random.default_rng(0)
+    read = []
+    for number in range(200):
+        relevant = np.zeros(30, bool)
+        relevant[rng.integers(30)] = number % 10 > 0
+        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each two deviations
+        read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
+    low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
+    elsewhere = [Fitted("b", *low, none)] * 100
+    weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
+    assert weights.scanner > 0
+    assert 5 < weights.sentence / weights.scanner < 20
+    assert (weights.mean, weights.deviation) == (0.1, 0.2)
+    logits = np.concatenate([weights.logits(one.scanner, one.cosines) for one in read])
+    share = np.concatenate([one.relevant for one in read]).mean()
+    assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(share, abs=0.01)
+
+    def answerable(some: Sequence[Fitted], without: bool = False) -> float:
+        parts = [weights.logits(one.scanner, one.cosines)[~(one.relevant & without)] for one in some]
+        return float(np.mean([weights.answerable(part) for part in parts]))
+
+    answered = [one for one in read if one.relevant.any()]
+    assert answerable(answered) > answerable(answered, without=True) + 0.1
+    assert answerable(answered, without=True) > answerable(elsewhere) + 0.1
+    with pytest.raises(ValueError, match="evidence"):
+        fitted_weights([one for one in read if not one.relevant.any()], weights)
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_checkpoint_gets_an_encoder(
+    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, steps: int
+) -> None:
+    said = list[str]()
+    base, out = str(tiny_checkpoint), tmp_path / "out"
+    numbers = {"steps": steps, "cross_steps": steps, "most_documents": 20, "questions": 12}
+    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, said.append, **numbers)
+    scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
+    assert scanner.meaning is not None
+    assert scanner.checkpoint.settings.training["encoder"]["steps"] == steps
+    result = scanner.scan(QUESTIONS[1], DOCUMENTS[0].text)
+    assert len(result.sentences) == 4
+    first = read_encoder(out / ENCODER)[0].weights["encoder.layer.0.output.dense.bias"]
+    assert (steps == 0) == torch.equal(
+        first, find_encoder(bert_folder)[0].weights["encoder.layer.0.output.dense.bias"]
+    )
+    assert not list(out.glob("*.pt*"))
+    assert (scanner.meaning.cross is not None) == (steps > 0)
+
+
+class Knowing:
+    """A cross-reader that knows most answers."""
+
+    def logits(self, query: str, sentences: Sequence[str], scores: object) -> np.ndarray:
+        """Five for a sentence that says so."""
+        return np.array([5.0 * (sentence == "yes") for sentence in sentences], np.float32)
+
+
+def test_a_cross_reader_that_knows_more_counts_more() -> None:
+    rng = np.random.default_rng(0)
+    read = []
+    for number in range(60):
+        relevant = np.arange(20) == number % 20
+        scores = rng.normal(0, 1, (2, 20)).astype(np.float32) + relevant
+        believed = (number + (number % 5 == 0)) % 20  # it errs in one of five
+        sentences = ["yes" if place == believed else "no" for place in range(20)]
+        read.append(Fitted("a", scores[0], scores[1] / 10, relevant, "who?", sentences))
+    knowing: Any = Knowing()
+    weights = fitted_weights(read, MeaningWeights(), cross=knowing)
+    assert 5 * weights.cross > 3 * weights.scanner
+    assert fitted_weights(read, MeaningWeights()).cross == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("steps", -1), ("cross_steps", -1), ("most_documents", 0), ("questions", 0)]
+)
+def test_numbers_out_of_range_are_refused(
+    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, name: str, value: int
+) -> None:
+    with pytest.raises(ValueError, match=name.removeprefix("most_")):
+        put_into_checkpoint(
+            bert_folder, str(tiny_checkpoint), DOCUMENTS, tmp_path, lambda message: None, **{name: value}
+        )
