@@ -123,7 +123,10 @@ class CollectionBaseline(Baseline):
 
 
 class Combined(CollectionBaseline):
-    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does."""
+    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does.
+
+    Where these are sentences, a scanner among the scorers cuts its own, as published ones were trained on others.
+    """
 
     def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
         super().__init__("sentence" if unit is None else unit)
@@ -134,13 +137,33 @@ class Combined(CollectionBaseline):
         self._own_units = unit is not None
 
     def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does."""
+        """Segment a text into ``unit``, else as the first scorer does; see above for sentences."""
+        own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
+        if own is not None and own.name != "sentence":
+            return own.segment(text)
         return super().segment(text) if self._own_units else segment(self.scorers[0], text)
 
     @property
     def keeps_texts(self) -> bool:  # type: ignore[override]
         """True if any of the scorers keeps what it made of a text."""
         return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
+
+
+def segmenter_in(scorer: object) -> Segmenter | None:
+    """What the first scanner in a scorer, here or behind a server, cuts a text with; None if there is none."""
+    own: Segmenter | None = getattr(getattr(scorer, "reading", scorer), "segmenter", None)
+    if own is not None:
+        return own
+    return next((found for part in getattr(scorer, "scorers", ()) if (found := segmenter_in(part))), None)
+
+
+def cut_by(scorer: object) -> str | None:
+    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if that cannot be known."""
+    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
+        return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
+    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
+    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
+    return "sentence" if name == "reference" else name if isinstance(name, str) else None
 
 
 class Pointwise(Baseline):

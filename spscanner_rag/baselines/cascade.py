@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Combined, Scores, check_whole, name_of
+from spscanner_rag.baselines.base import Combined, Scores, check_whole, cut_by, name_of
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
@@ -129,7 +129,7 @@ class Cascade(Staged):
         super().__init__(first, second, best=best, unit=own_unit)
         if tokens is not None:
             check_whole(tokens=tokens)
-        cuts = (_cut_by(first), _cut_by(second))
+        cuts = (cut_by(first), cut_by(second))
         if not self._own_units and None not in cuts and cuts[0] != cuts[1]:
             raise ValueError(
                 f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected the same units: load both "
@@ -189,12 +189,3 @@ def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Sc
     if len(rest):
         scores[~read] = rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
     return scores
-
-
-def _cut_by(scorer: object) -> str | None:
-    """The kind of units that a scorer cuts; None if that cannot be known."""
-    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
-        return _cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
-    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
-    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
-    return name if isinstance(name, str) else None

@@ -1,10 +1,18 @@
 import pickle
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from spscanner_rag.baselines import BM25, Cascade, Hybrid
 from spscanner_rag.baselines.base import TextCache
+from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer, segment
+from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.conftest import SMALL_TEXT
 
 UNITS = [Unit(0, 1, "a")]
 
@@ -48,3 +56,26 @@ def test_pickled_without_what_it_keeps() -> None:
     assert again.get("a", UNITS, lambda: 2) == 2
     with pytest.raises(ValueError, match="at least 1"):
         TextCache(0)
+
+
+@pytest.mark.parametrize(
+    ("combined", "own"),
+    [
+        (lambda scanner: Hybrid([BM25(), scanner]), True),
+        (lambda scanner: Hybrid([BM25(), scanner], unit="sentence"), True),
+        (lambda scanner: Cascade(BM25(), scanner), True),
+        (lambda scanner: Cascade(scanner, BM25()), True),
+        (lambda scanner: Cascade(BM25(), Hybrid([BM25(), scanner]), unit="sentence"), True),
+        (lambda scanner: Hybrid([BM25("chunk"), scanner]), False),
+        (lambda scanner: Hybrid([scanner, BM25()], unit="passage"), False),
+        (lambda scanner: Hybrid([BM25(), scanner], unit=SentenceSegmenter()), False),
+        (lambda scanner: Cascade(BM25(), scanner, unit=ChunkSegmenter(50)), False),
+    ],
+)
+def test_a_scanner_cuts_its_own_sentences_wherever_it_stands(
+    combined: Callable[[Scanner], Scorer], own: bool, windowed_checkpoint: Path
+) -> None:
+    scanner = Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32")
+    units = segment(combined(scanner), SMALL_TEXT)
+    assert (units == scanner.segment(SMALL_TEXT)) is own
+    assert scanner.segment(SMALL_TEXT) != SentenceSegmenter().segment(SMALL_TEXT)

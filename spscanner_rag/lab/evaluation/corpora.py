@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.remote_scanner import RemoteScanner
+from spscanner_rag.baselines.base import segmenter_in
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.evidence.questions import Document, Question, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.document_score import rank_documents
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
@@ -32,19 +31,8 @@ class Pool(NamedTuple):
 
 def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
     """What cuts a text for a scorer: for "sentence", a scanner's own segmenter, such as that of published ones."""
-    own = _segmenter_in(scorer) if unit == "sentence" else None
+    own = segmenter_in(scorer) if unit == "sentence" else None
     return segmenter_of(unit) if own is None else own  # type: ignore[arg-type]  # checks the unit
-
-
-def _segmenter_in(scorer: object) -> Segmenter | None:
-    """The segmenter of the first scanner, here or behind a server, in a scorer and its parts."""
-    match scorer:
-        case Scanner():
-            return scorer.reading.segmenter
-        case RemoteScanner():
-            return scorer.segmenter
-    parts = map(_segmenter_in, getattr(scorer, "scorers", ()))
-    return next((own for own in parts if own is not None), None)
 
 
 class CorpusUnits:
