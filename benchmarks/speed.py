@@ -8,13 +8,16 @@ all-MiniLM-L6-v2 on the sentences of the same text. The whole scanner of size "d
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.long_documents import allow_no_more_than_is_free
@@ -38,7 +41,7 @@ SHAPES = {
 
 PARTS = ("readings", "questions", "embedding")
 OURS = ("mamba-ssm", "numba", "torch")
-KINDS = (*OURS, "transformers")
+KINDS = (*OURS, "plain mamba-ssm", "transformers")
 TOKENS_PER_UNIT = 25
 
 _WIDTH = {"cuda": 8192, "cpu": 2048}  # rows and columns of the large product
@@ -231,10 +234,34 @@ def _forward(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) 
     """A function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
     if kind in OURS:
         return partial(_by_segments, _our_model(kind, folder, device, dtype))
+    if kind == "plain mamba-ssm":
+        return _plain(folder, device, dtype)
     from transformers import Mamba2Model
 
     model = Mamba2Model.from_pretrained(folder, dtype=dtype).to(device).eval()
     return lambda ids: model(ids[None].to(device), use_cache=False)[0].sum().item()
+
+
+def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
+    """mamba-ssm's own model, which reads a document whole; its weights are others of the same shapes."""
+    from spscanner_rag.checkpoint.config import read_config
+    from spscanner_rag.checkpoint.file_access import read_json
+    from spscanner_rag.mamba2.kernels.triton.operators import import_modules
+
+    sys.modules.setdefault("selective_scan_cuda", ModuleType("selective_scan_cuda"))  # Mamba-1's, unused here
+    try:
+        _kernels("mamba-ssm", device)
+        models = import_modules(["mamba_ssm.models.mixer_seq_simple"])
+    except ImportError as error:
+        raise NotMeasuredError(str(error)) from error
+    own = read_config(read_json(folder / "config.json"))
+    layer: dict[str, object] = {"layer": "Mamba2", "d_state": own.d_state, "headdim": own.headdim}
+    layer["use_mem_eff_path"] = importlib.util.find_spec("causal_conv1d") is not None  # it fuses that in
+    fused = {"rms_norm": True, "fused_add_norm": True, "residual_in_fp32": True}
+    model = models["mamba_ssm.models.mixer_seq_simple"].MixerModel(
+        own.d_model, own.n_layer, 0, own.vocab_size, layer, **fused, device=device, dtype=dtype
+    )
+    return lambda ids: model(ids[None].to(device)).sum().item()
 
 
 def _our_model(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> ScannerModel:

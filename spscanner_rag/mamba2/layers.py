@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
@@ -63,6 +64,9 @@ Positions = tuple[Tensor, Tensor]
 class Backbone(nn.Module):
     """Embedding, residual blocks and final norm."""
 
+    recomputes = False
+    """True: training keeps only the input of each block, and computes the rest again for the gradients."""
+
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
         self.residual_in_fp32 = config.residual_in_fp32
@@ -80,7 +84,12 @@ class Backbone(nn.Module):
         last = len(self.layers) - 1
         for number, (layer, before) in enumerate(zip(self.layers, state.layers, strict=True)):
             # of the last layer, only the outputs at the requested positions are used
-            residual, layer_state = layer(residual, before, sequence_index, at if number == last else None)
+            inputs = residual, before, sequence_index, at if number == last else None
+            if self.recomputes and torch.is_grad_enabled():
+                again = {"use_reentrant": False, "preserve_rng_state": False}  # there is nothing random
+                residual, layer_state = checkpoint(layer, *inputs, **again)
+            else:
+                residual, layer_state = layer(*inputs)
             after.append(layer_state)
         return self.norm_f(residual), ScanState(tuple(after))
 

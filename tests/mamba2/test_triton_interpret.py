@@ -1,15 +1,17 @@
-"""The CUDA backend's kernels in Triton's interpreter, on the CPU: `TRITON_INTERPRET=1 pytest -m cuda_interpret`.
+"""The CUDA kernels on a GPU, else in Triton's interpreter: `TRITON_INTERPRET=1 pytest -m cuda_interpret`.
 
-The interpreter takes tens of milliseconds for each block of a kernel, so inputs are prefixes of the oracles (the
-model is causal) and chunks are small.
+The interpreter takes tens of milliseconds for each block of a kernel, so there inputs are prefixes of the oracles
+(the model is causal) and chunks are small.
 """
 
 import copy
 import dataclasses
 import importlib.util
+import json
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +31,37 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.norms import GatedRMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scanner import Scanner
+from tests.conftest import SMALL_TEXT
 
 
 def _reason() -> str | None:
     missing = [name for name in ("triton", "mamba_ssm", "einops") if importlib.util.find_spec(name) is None]
     if missing:
         return f"{', '.join(missing)} not installed: see cuda-interpret in CONTRIBUTING.md"
-    if os.environ.get("TRITON_INTERPRET") != "1":
+    if os.environ.get("TRITON_INTERPRET") != "1" and DEVICE == "cpu":
         return "set TRITON_INTERPRET=1 to run Triton's kernels on the CPU"
     return None
+
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 pytestmark = [pytest.mark.cuda_interpret, pytest.mark.skipif(_reason() is not None, reason=_reason() or "")]
 
 TOLERANCE = 1e-4
 BFLOAT16_TOLERANCE = 0.02  # of logits whose standard deviation is 0.55; in plain torch 0.008
-TOKENS = 18  # a chunk and two tokens
+TOKENS = 18 if DEVICE == "cpu" else 700  # in the interpreter a chunk and two tokens
 
 
 @pytest.fixture(scope="module")
 def kernels() -> Kernels:
-    return choose_backend("mamba-ssm", torch.device("cpu")).kernels
+    return choose_backend("mamba-ssm", torch.device(DEVICE)).kernels
+
+
+@pytest.fixture(autouse=True)
+def _on_the_device() -> Iterator[None]:
+    with torch.device(DEVICE):
+        yield
 
 
 @pytest.fixture
@@ -58,6 +70,8 @@ def bfloat16(monkeypatch: pytest.MonkeyPatch) -> torch.dtype:
 
     As it comes it multiplies the bits, as if they were integers: https://github.com/triton-lang/triton/issues/11584.
     """
+    if DEVICE == "cuda":
+        return torch.bfloat16
     from triton import language
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
@@ -98,8 +112,8 @@ def oracle(
     folder: Path, name: str, kernels: Kernels, dtype: torch.dtype = torch.float32
 ) -> tuple[ScannerModel, Tensor, Tensor]:
     """A model of the original, token ids and the original's logits, both (1, TOKENS)."""
-    expected = load_file(folder / "checkpoints" / name / "expected.safetensors")
-    model = small_chunks(load_model(folder / "checkpoints" / name, dtype=dtype), kernels)
+    expected = load_file(folder / "checkpoints" / name / "expected.safetensors", device=DEVICE)
+    model = small_chunks(load_model(folder / "checkpoints" / name, device=DEVICE, dtype=dtype), kernels)
     return model, expected["input_ids"][:1, :TOKENS], expected["logits"][:1, :TOKENS]
 
 
@@ -139,21 +153,21 @@ def test_packed_sequences_do_not_see_each_other(
     # prefixes of the oracle, one after the other in one row, cut at arbitrary tokens
     model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
     lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: ends inside, at and just after a step's
-    sequences = [TokenSequence(ids[0, :n].numpy().astype(np.int32), np.arange(n)) for n in lengths]
+    sequences = [TokenSequence(ids[0, :n].cpu().numpy().astype(np.int32), np.arange(n)) for n in lengths]
     steps: list[int] = []
     results = read_logits(model, sequences, segment_tokens, steps.append)
     assert [len(logits) for logits in results] == lengths
     assert sum(steps) == sum(lengths)
     assert max(steps) <= segment_tokens
     for logits, n in zip(results, lengths, strict=True):
-        np.testing.assert_allclose(logits, expected[0, :n], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(logits, expected[0, :n].cpu(), atol=TOLERANCE, rtol=0)
 
 
 # Part by part, against torch
 
 
 def operands(*, wide_skip: bool = False) -> tuple[ScanOperands, Tensor]:
-    random = torch.Generator().manual_seed(0)
+    random = torch.Generator(DEVICE).manual_seed(0)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=random)
@@ -281,11 +295,48 @@ def test_float32_products_are_not_rounded_to_tf32(kernels: Kernels, monkeypatch:
     assert triton.knobs.language.fp32_default != "ieee"  # of other kernels in the process
 
 
+# Whole scanners
+
+
+def on_the_device(folder: Path, **options: Any) -> Scanner:
+    return Scanner.from_pretrained(folder, device=DEVICE, dtype="float32", backend="mamba-ssm", **options)
+
+
+def on_a_cpu(folder: Path, **options: Any) -> Scanner:
+    return Scanner.from_pretrained(folder, device="cpu", dtype="float32", backend="torch", **options)
+
+
 def test_scanner(tiny_checkpoint: Path) -> None:
     pairs = [("Who?", "He left."), ("Why?", "It rained.")]
-    options = {"device": "cpu", "dtype": "float32"}
-    scanner = Scanner.from_pretrained(tiny_checkpoint, backend="mamba-ssm", segment_tokens=16, **options)
+    scanner = on_the_device(tiny_checkpoint, segment_tokens=16)
     assert (scanner.backend, scanner.backend_reason) == ("mamba-ssm", "as asked for")
-    wanted = Scanner.from_pretrained(tiny_checkpoint, backend="torch", **options).scan_many(pairs)
+    wanted = on_a_cpu(tiny_checkpoint).scan_many(pairs)
     for got, want in zip(scanner.scan_many(pairs), wanted, strict=True):
         np.testing.assert_allclose(got.logits, want.logits, atol=TOLERANCE, rtol=0)
+
+
+def test_reference_units_and_windows(windowed_checkpoint: Path) -> None:
+    options = {"window_tokens": 40, "local_files_only": True}
+    text = SMALL_TEXT[:300] if DEVICE == "cpu" else SMALL_TEXT * 20
+    got = on_the_device(windowed_checkpoint, **options).scan("Who signed it?", text)
+    wanted = on_a_cpu(windowed_checkpoint, **options).scan("Who signed it?", text)
+    assert len(got.logits) >= 2
+    np.testing.assert_allclose(got.logits, wanted.logits, atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="thousands of tokens take the interpreter hours")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_end_to_end_as_the_original(oracles: Path, dtype: str) -> None:
+    expected = json.loads((oracles / "end_to_end.json").read_text())
+    text = json.loads((oracles / "segmentation" / expected["document"]).read_text())["text"]
+    folder, tokenizer = (
+        oracles / "checkpoints" / "tiny-neox-vocab",
+        oracles / "tokenizer" / "gpt-neox-20b.json",
+    )
+    options: dict[str, Any] = {"tokenizer": tokenizer, "device": "cuda", "backend": "mamba-ssm"}
+    logits = Scanner.from_pretrained(folder, dtype=dtype, **options).scan(expected["question"], text).logits
+    wanted = np.array(expected["logits"])
+    if dtype == "float32":
+        np.testing.assert_allclose(logits, wanted, atol=TOLERANCE, rtol=0)
+    best, wanted_best = (set(np.argsort(-values)[:50].tolist()) for values in (logits, wanted))
+    assert len(best & wanted_best) >= 45

@@ -82,6 +82,41 @@ def test_padding_and_packing_leave_the_gradients(
         torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("lengths", [[1], [70], [90, 30]])
+@pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))],
+)
+def test_recomputing_keeps_each_blocks_input_alone_and_the_gradients(
+    device: str, lengths: list[int], dtype: str
+) -> None:
+    config = Mamba2Config(d_model=16, n_layer=3, vocab_size=61, d_state=8, headdim=8)
+    sequences = [TokenSequence(np.arange(n, dtype=np.int32) % 61, np.array([n - 1])) for n in lengths]
+    kept, found = [], []
+    for where, recomputes in (("cpu", False), (device, True)):
+        torch.manual_seed(0)
+        model = ScannerModel(config).to(where)
+        model.backbone.recomputes = recomputes
+        saved: list[int] = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t, to=saved: to.append(t.nbytes) or t, lambda t: t
+        ):
+            states = hidden_states(model, sequences, dtype, Pass(range(len(lengths)), 128))
+        torch.cat([state.float().square() for state in states]).sum().backward()
+        kept.append(sum(saved))
+        found.append({name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None})
+    assert kept[1] < kept[0] / 4
+    assert found[0].keys() == found[1].keys()
+    for name, value in found[0].items():
+        close = (
+            {"rtol": 1e-3, "atol": 1e-4}
+            if dtype == "float32" or device == "cpu"
+            else {"rtol": 0.1, "atol": 0.1}
+        )
+        torch.testing.assert_close(found[1][name], value, **close, msg=name)
+
+
 @NEEDS_NUMBA
 @pytest.mark.parametrize("lengths", [[1], [90, 30, 1, 64]])
 def test_packed_states_are_those_of_sequences_read_alone(lengths: list[int]) -> None:

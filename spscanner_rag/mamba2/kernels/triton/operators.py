@@ -46,18 +46,22 @@ class Operators(NamedTuple):
 @cache
 def load_operators() -> Operators:
     """Import the operators, once in a process; an ``ImportError`` says in one line what to install."""
+    modules = import_modules([_SCAN, _NORM])
+    return Operators(modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn)
+
+
+def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
+    """Import modules of mamba-ssm, without its package, to run here; all of its modules that this loads."""
     _require_versions()
     with _lock:
         try:
-            modules = _import_past_the_package([_SCAN, _NORM])
+            modules = _import_past_the_package(names)
         except ImportError as error:
-            raise ImportError(
-                f"mamba-ssm's Triton operators cannot be imported ({error}); {INSTALL}"
-            ) from error
+            raise ImportError(f"mamba-ssm's modules cannot be imported ({error}); {INSTALL}") from error
     if interpreting():
         for module in modules.values():
             _fit_to_interpreter(module)
-    return Operators(modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn)
+    return modules
 
 
 def interpreting() -> bool:
