@@ -49,7 +49,8 @@ ENDED_EARLY = 3  # exit code of a run whose model may not be asked more
 @grouped
 def evaluate(
     data: list[Path] = argument(
-        "Question files, .jsonl or .jsonl.gz, one document a line; or one folder in BEIR's layout.", "DATA..."
+        "Question files, .jsonl or .jsonl.gz, one document a line; or one folder, BEIR's or Chroma's.",
+        "DATA...",
     ),
     out: Path = option(..., "Folder for the results."),
     *,
@@ -112,11 +113,13 @@ def _study(
     from spscanner_rag.lab.evaluation.ablation import ablations, scanners_among
     from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
     from spscanner_rag.lab.evaluation.study import corpus_study_of, study_of
+    from spscanner_rag.lab.evidence.chunking import is_chunking, read_chunking
 
     settings, measured = compared.settings, of_many.measured()
     judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
-    is_corpus = of_many.corpus or of_many.among is not None or judged_folder is not None
-    stages = of_many.stages(is_corpus, variants)
+    exact = len(data) == 1 and is_chunking(data[0])
+    is_corpus = of_many.corpus or of_many.among is not None or judged_folder is not None or exact
+    stages = of_many.stages(is_corpus, variants, few=exact)
     own: dict[str, Any] = {"cutoffs": measured, "aggregation": of_many.aggregation, "first_stages": stages,
                            "read_documents": of_many.read_documents}  # fmt: skip
     if judged_folder is not None:
@@ -129,7 +132,9 @@ def _study(
                 )
         judged = read_beir(judged_folder, of_many.split)
         return judged_study_of(settings, judged, which.seed, **own), list(judged.documents), 0
-    documents, bad = _documents_of(data, which.held_out or [], which.skip_bad)
+    documents, bad = (
+        (read_chunking(data[0]), 0) if exact else _documents_of(data, which.held_out or [], which.skip_bad)
+    )
     if is_corpus:
         corpus_study = corpus_study_of(
             settings,
@@ -138,6 +143,7 @@ def _study(
             which.seed,
             among=of_many.among,
             characters=of_many.document_characters,
+            exact=exact,
             **own,
         )
         return corpus_study, documents, bad

@@ -115,8 +115,8 @@ class CorpusOptions:
             )
         return tuple(sorted({int(word) for word in words}))
 
-    def stages(self, is_corpus: bool, variants: Variants) -> list[str]:
-        """The first stages; ``ValueError`` for options that do not go together."""
+    def stages(self, is_corpus: bool, variants: Variants, few: bool = False) -> list[str]:
+        """The first stages, of ``few`` documents by default none; ``ValueError`` for options that clash."""
         from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
         from spscanner_rag.results.document_score import check_aggregation
 
@@ -135,7 +135,7 @@ class CorpusOptions:
                     f"got --corpus and --{name.replace('_', '-')}; expected one of them: make two runs, each "
                     "with its own --out"
                 )
-        return first_stages_of(self.first_stage or (WORDS if self.among is None else NO_STAGE))
+        return first_stages_of(self.first_stage or (NO_STAGE if few or self.among is not None else WORDS))
 
 
 def first_stages_of(value: str) -> list[str]:

@@ -12,7 +12,7 @@ from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder, sou
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
-from spscanner_rag.lab.evidence.metrics import CUTOFFS
+from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 
 Column = tuple[str, int | None]  # a metric and its k
 
@@ -177,6 +177,30 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
         "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
         "clock starts.",
         ["source", "retriever", *_OF_CORPORA, *_COSTS],
+        body,
+    )
+
+
+def characters_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
+    """A line for each setting with the characters of the evidence that its best units hold, as Chroma measures."""
+    find = finder(rows)
+    budgets = (None, *CHARACTER_BUDGETS)
+    body = [
+        [
+            setting.label,
+            *(
+                " / ".join(percent(find(setting, name, budget, "macro")) for budget in budgets)
+                for name in ("character_recall", "character_precision", "iou")
+            ),
+        ]
+        for setting in settings
+    ]
+    return Table(
+        "The characters of the evidence",
+        "Percent, of the best k units, as many as overlap the evidence, / of what fits into "
+        f"{' / '.join(f'{budget:,}' for budget in CHARACTER_BUDGETS)} characters. IoU: shared characters by those "
+        "of either.",
+        ["retriever", "recall", "precision", "IoU"],
         body,
     )
 

@@ -21,6 +21,7 @@ from spscanner_rag.lab.evidence.metrics import (
     Measure,
     answer_recall_at_words,
     best_first,
+    character_metrics,
     ranking_metrics,
     recall_at_budgets,
     tokens_at,
@@ -84,6 +85,7 @@ class Ask:
     calibrate: bool = False
     cutoffs: Sequence[int] = CUTOFFS
     aggregation: Aggregation = "max"  # how a document is scored by its units
+    exact: bool = False  # whether the characters of the evidence are measured too
 
     def run(
         self,
@@ -182,6 +184,10 @@ class Ask:
                     metrics=measure(pool, values, own, self.cutoffs),
                     tokens={str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()},
                 )
+                if self.exact:
+                    spans = units.place(right, Spans(*np.array(question.evidence, np.int64).T))
+                    exactly = character_metrics(pool.spans, values, list(zip(*spans, strict=True)))
+                    record = replace(record, metrics=record.metrics | exactly)
                 if self.reading is None:
                     record = self._in_one_document(record, scorers, corpus, question, pool, values, own)
                 else:

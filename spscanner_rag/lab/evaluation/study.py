@@ -10,7 +10,7 @@ from typing import Literal
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result, corpora_table, documents_table
+from spscanner_rag.lab.evaluation.result import Result, characters_table, corpora_table, documents_table
 from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
 from spscanner_rag.lab.evaluation.run import Ask, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -140,11 +140,13 @@ def corpus_study_of(
     characters: int | None = None,
     cutoffs: Sequence[int] = CUTOFFS,
     aggregation: Aggregation = "max",
+    exact: bool = False,
 ) -> Study:
     """The run that asks each question of all documents of its source, or of the hardest ``among`` of them.
 
     Each first stage is "none" (read everything), "bm25" or the name of a retriever; after it at most
-    ``read_documents`` are read. Retrievers that have an index read everything.
+    ``read_documents`` are read. Retrievers that have an index read everything. ``exact``: evidence is measured by
+    characters, too.
     """
     if among is not None and among < 2:
         raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")
@@ -158,14 +160,16 @@ def corpus_study_of(
     asked = [ask.setting for ask in asks]
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
-        return replace(result, tables=[documents_table(result.rows, asked), corpora_table(corpora)])
+        exactly = [characters_table(result.rows, asked)] if exact else []
+        tables = [documents_table(result.rows, asked), corpora_table(corpora), *exactly]
+        return replace(result, tables=tables)
 
     return Study(
         "corpora",
         settings,
         questions,
         seed,
-        asks=asks,
+        asks=[replace(ask, exact=exact) for ask in asks],
         arguments=arguments_of(corpora, among, characters, cutoffs, aggregation),
         pairs=first_against_others(asked),
         tested=DOCUMENT_TESTED,

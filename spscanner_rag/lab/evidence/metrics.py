@@ -12,6 +12,8 @@ from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidenc
 CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 
 BUDGETS = (250, 500, 1000, 2000)
+
+CHARACTER_BUDGETS = (1000, 2000, 4000)
 """Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
@@ -139,6 +141,35 @@ def recall_at_budgets(
         bought = Spans(units.starts[kept], units.ends[kept])
         recalls[budget] = float((evidence_ranks(bought, scores[kept], sentences) < NEVER).mean())
     return recalls
+
+
+def character_metrics(
+    units: Spans,
+    scores: NDArray[np.floating],
+    evidence: Sequence[tuple[int, int]],
+    budgets: Sequence[int] = CHARACTER_BUDGETS,
+) -> dict[str, float]:
+    """Recall, precision and intersection over union of the characters of exact spans, such as "iou@1000".
+
+    Of the best units that fit into each budget of characters, by `units_within`; without a budget in the name, of
+    the best k units, where k units of the corpus overlap the spans. They are those of Smith and Troynikov (2024),
+    but for spans that overlap each other, which count once here. Units are disjoint.
+    """
+    lengths = units.ends - units.starts
+    inside, total, reached = np.zeros(len(lengths), np.int64), 0, 0
+    for start, end in sorted(evidence):
+        start, reached = max(start, reached), max(end, reached)
+        total += max(0, end - start)
+        inside += np.maximum(np.minimum(units.ends, end) - np.maximum(units.starts, start), 0)
+    chosen = {f"@{budget}": units_within(scores, lengths, budget) for budget in budgets}
+    chosen[""] = best_first(scores, len(lengths))[: int((inside > 0).sum())]
+    found: dict[str, float] = {}
+    for name, best in chosen.items():
+        held, read = int(inside[best].sum()), int(lengths[best].sum())
+        found[f"character_recall{name}"] = held / total
+        found[f"character_precision{name}"] = held / read if read else 0.0
+        found[f"iou{name}"] = held / (read + total - held)
+    return found
 
 
 def answer_recall_at_words(

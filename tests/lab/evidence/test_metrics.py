@@ -15,6 +15,7 @@ from spscanner_rag.lab.evidence.metrics import (
     Measure,
     answer_recall_at_words,
     best_first,
+    character_metrics,
     ranking_metrics,
     recall_at,
     recall_at_budgets,
@@ -165,3 +166,27 @@ def test_whole_words_any_answer_and_no_more_than_needed() -> None:
     assert answer_recall_at_words(units(), ["kin", "duke"])[50] == 0.0  # type: ignore[arg-type]
     assert answer_recall_at_words(["He was king."], ["duke", "The King"]) == dict.fromkeys(WORD_BUDGETS, 1.0)
     assert answer_recall_at_words(["He"], []) == {}
+
+
+@pytest.mark.parametrize(
+    ("scores", "evidence", "expected"),
+    [
+        # units: 0-10, 10-40, 40-60, 60-100; as many as overlap the evidence, then what fits into 35 characters
+        ([1, 4, 3, 2], [(12, 22)], {"": (1.0, 10 / 30, 10 / 30), "@35": (1.0, 10 / 30, 10 / 30)}),
+        ([4, 1, 3, 2], [(5, 15)], {"": (0.5, 5 / 30, 5 / 35), "@35": (0.5, 5 / 30, 5 / 35)}),
+        ([4, 1, 3, 2], [(80, 90)], {"": (0.0, 0.0, 0.0), "@35": (0.0, 0.0, 0.0)}),
+        (
+            [1, 2, 4, 3],
+            [(40, 55), (50, 60), (90, 100)],
+            {"": (1.0, 0.5, 0.5), "@35": (20 / 30, 20 / 30, 20 / 40)},
+        ),
+    ],
+)
+def test_characters_of_exact_spans(
+    scores: list[float], evidence: list[tuple[int, int]], expected: dict[str, tuple[float, float, float]]
+) -> None:
+    units = Spans(np.array([0, 10, 40, 60]), np.array([10, 40, 60, 100]))
+    found = character_metrics(units, np.array(scores, np.float32), evidence, (35,))
+    for name, values in expected.items():
+        for metric, value in zip(("character_recall", "character_precision", "iou"), values, strict=True):
+            assert found[f"{metric}{name}"] == pytest.approx(value), (metric, name)
