@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
-from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any
+from time import monotonic
+from typing import Annotated, Any, NamedTuple
 
 from anyio import NoEventLoopError, from_thread
 from mcp.server import MCPServer
@@ -25,17 +25,21 @@ from spscanner_rag.apps import found as parts
 from spscanner_rag.apps.found import Found, FoundDocument, FoundPassage, digest_of, place_of
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read, read_all
-from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import Together
+from spscanner_rag.retrieval import Piece, ReadBounds, join_pieces
+from spscanner_rag.retrieval.corpus import Corpus
+from spscanner_rag.retrieval.held import choose_texts
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import check_query, segment
 from spscanner_rag.text.escaping import one_line
 
 MOST_CHARACTERS = 8_000_000  # of a document: about 2 million tokens
 FOLDER_FILES, FOLDER_CHARACTERS = 10_000, 20_000_000  # of which the words are counted
-READ_CHARACTERS = 800_000  # of a folder, in the documents that share most words with the question
+READ_TOKENS = 200_000  # of a folder, in the likeliest documents
+MEANT_TOKENS = 500_000  # of those whose meaning is compared as well, the likeliest by words
 KEPT_CHARACTERS = 20_000_000  # of the texts of answers that are kept in memory
+TOLD_EACH = 0.1  # seconds
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
 _NULL = BeforeValidator(lambda value: "" if value is None else value)  # for what an agent leaves out
@@ -44,6 +48,13 @@ _Path = Annotated[str, Field(max_length=4_096), _NULL]
 _Text = Annotated[str, Field(max_length=MOST_CHARACTERS), _NULL]
 _Cursor = Annotated[str, Field(max_length=100), _NULL]
 _MaxTokens = Annotated[int, Field(ge=500, le=20_000)]  # hosts cut an answer that is longer than 25,000
+
+
+class _Read(NamedTuple):
+    """The documents that were read for a question, and their sentences' scores."""
+
+    documents: list[TextFile]
+    results: list[ScanResult]
 
 
 class Library:
@@ -55,7 +66,8 @@ class Library:
         self._scanner, self._read = scanner, read
         self.roots = [Path(os.path.realpath(folder)) for folder in folders]
         self._prefixes = "|".join(re.escape(f"{root}{os.sep}") for root in self.roots)
-        self._kept: dict[tuple[str, str], list[ScanResult]] = {}  # the last used at the end
+        self._kept: dict[tuple[str, str], _Read] = {}  # the last used at the end
+        self._corpus = Corpus()  # the folder that was searched last
         self._reading = Lock()  # what another client reads is then often the answer to the same question
 
     def search_document(
@@ -67,7 +79,7 @@ class Library:
         if bool(path) == bool(text.strip()):
             raise ValueError(f"path, text: got {'both' if path else 'neither'}; expected one of them")
         document = self._document(path) if path else TextFile("", text)
-        return self._found(question, [document], document.notes, max_tokens, cursor, context)
+        return self._found(question, [document], list(document.notes), max_tokens, cursor, _Alive(context))
 
     def search_folder(
         self, question: _Question, context: Context, folder: _Path = ".", max_tokens: _MaxTokens = 4000,
@@ -77,26 +89,19 @@ class Library:
         check_query(question, "question")
         files = characters = 0
         notes: list[str] = []
+        alive = _Alive(context)
 
         def one(path: str) -> TextFile:
             nonlocal files, characters
-            _stop_if_gone()
+            alive()
             if files == FOLDER_FILES or characters > FOLDER_CHARACTERS:
                 raise ValueError(f"{path}: too much in one folder; name a folder in it, or this file")
             document = self._document(path)
             files, characters = files + 1, characters + len(document.text)
-            from_thread.run(context.report_progress, files)
             return document
 
         documents = read_all([str(self._resolved(folder or ".", os.path.isdir))], notes.append, one)
-        if characters > READ_CHARACTERS:
-            words = CollectionIndex.of(document.text.splitlines() for document in documents)
-            best = [documents[int(key)] for key, _ in words.best_texts(question)] or documents
-            ends = accumulate(len(document.text) for document in best)
-            fit = [one for one, end in zip(best, ends, strict=True) if end <= READ_CHARACTERS]
-            documents = fit or best[:1]
-            notes[:0] = [f"{files - len(documents):,} documents with fewer of its words: name one to read it"]
-        return self._found(question, documents, notes, max_tokens, cursor, context)
+        return self._found(question, documents, notes, max_tokens, cursor, alive)
 
     def read_passage(
         self, id: Annotated[str, Field(max_length=4_200)],  # noqa: A002
@@ -107,7 +112,7 @@ class Library:
         if match is None:
             raise ValueError(f"id: got {id!r:.80}; expected that of a passage that was found")
         path, start, end = match[1], int(match[2]), int(match[3])
-        kept = (TextFile("", one.text) for results in list(self._kept.values()) for one in results)
+        kept = (TextFile("", one.text) for read in list(self._kept.values()) for one in read.results)
         given = [self._document(path)] if path else kept
         document = next((one for one in given if digest_of(one.text[start:end]) == match[4]), None)
         if document is None:
@@ -143,24 +148,48 @@ class Library:
         short = next(str(real.relative_to(root)) for root in self.roots if real.is_relative_to(root))
         return replace(document, path=short if self._resolved(short) == real else str(real))
 
+    def _read_for(self, question: str, documents: list[TextFile], alive: "_Alive") -> _Read:
+        """Scores of all documents as one collection, or of the likeliest where they are too many."""
+        texts = [Piece(text=each.text, key=str(at), source=at) for at, each in enumerate(documents)]
+        corpus = Corpus(join_pieces(texts))
+        bounds = ReadBounds(None, READ_TOKENS)
+        chosen, collection = documents, None
+        if len(bounds.kept(corpus.tokens)) < len(corpus.texts):
+            self._corpus = corpus = self._corpus.with_texts(corpus.texts)
+            by_words = [number for number, _ in corpus.ranked(question)]
+            ranked = [*by_words, *sorted(set(range(len(corpus.texts))).difference(by_words))]
+            meant = ReadBounds(None, MEANT_TOKENS).kept(corpus.tokens[number] for number in ranked)
+            among = [ranked[place] for place in meant]
+            likeliest = choose_texts(corpus, question, bounds, among, lambda: self._scanner.meaning, alive)
+            chosen = [documents[corpus.texts[number].placed[0].number] for number, _ in likeliest]
+            collection = corpus.collection
+        results = self._scanner.scan_many(
+            [(question, each) for each in chosen],
+            together=collection is None,
+            collection=collection,
+            progress=alive.scanned,
+            cancelled=alive,
+        )
+        return _Read(chosen, results)
+
     def _found(
-        self, question: str, documents: Sequence[TextFile], notes: Sequence[str], max_tokens: int, cursor: str,
-        context: Context,
+        self, question: str, documents: list[TextFile], notes: list[str], max_tokens: int, cursor: str,
+        alive: "_Alive",
     ) -> Found:  # fmt: skip
         """As many of the ranked passages as fit, from the cursor on."""
         names = digest_of(question, *(each.path for each in documents))
         key = names, digest_of(*(each.text for each in documents))
-        first, steps, tell = parts.start_of(cursor, key, documents), len(documents), context.report_progress
+        first = parts.start_of(cursor, key, documents)
         with self._reading:
-            results = self._kept.pop(key, None) or self._scanner.scan_many(
-                [(question, each) for each in documents],
-                together=True,
-                progress=lambda done, total: from_thread.run(tell, steps + done, steps + total),
-                cancelled=_stop_if_gone,
-            )
-            while sum(len(one.text) for kept in self._kept.values() for one in kept) > KEPT_CHARACTERS:
+            read = self._kept.pop(key, None) or self._read_for(question, documents, alive)
+            while (
+                sum(len(one.text) for kept in self._kept.values() for one in kept.results) > KEPT_CHARACTERS
+            ):
                 del self._kept[next(iter(self._kept))]
-            self._kept[key] = results
+            self._kept[key] = read
+        if left := len(documents) - len(read.documents):
+            notes = [f"{left:,} documents that are less likely to answer: name one to read it", *notes]
+        documents, results = read
         ranked = Together(results).select(Selection(top_k=None, order="score"))
         shown = [one_line(re.sub(self._prefixes, "", note))[: max_tokens // 10] for note in notes[:3]]
         shown += [f"and {len(notes) - 3:,} more"] if len(notes) > 3 else []
@@ -236,8 +265,29 @@ def _answering(tool: Callable[..., Found | FoundPassage]) -> Callable[..., CallT
     return answering
 
 
-def _stop_if_gone() -> bool:
-    """Raise if the host cancelled, in the thread that it started; another, of a GPU, works on."""
-    with suppress(NoEventLoopError):
-        from_thread.check_cancelled()
-    return False
+class _Alive:
+    """Tells the host, now and then, that its question is worked on; ends the work if the host has cancelled it."""
+
+    def __init__(self, context: Context) -> None:
+        self._report = context.report_progress
+        self._before = 0  # steps before the scan, whose number is not known in advance
+        self._scans, self._told = False, -TOLD_EACH
+
+    def __call__(self) -> bool:
+        """Raise if the host cancelled, in the thread that it started; another, of a GPU, works on."""
+        with suppress(NoEventLoopError):
+            from_thread.check_cancelled()
+            if not self._scans:
+                self._before += 1
+                self._tell(self._before)
+        return False
+
+    def scanned(self, done: int, total: int) -> None:
+        """Tell how many tokens were read, of those known so far."""
+        self._scans = True
+        self._tell(self._before + done, self._before + total)
+
+    def _tell(self, *progress: int) -> None:
+        if monotonic() - self._told >= TOLD_EACH:
+            self._told = monotonic()
+            from_thread.run(self._report, *progress)

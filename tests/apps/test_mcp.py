@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from spscanner_rag import Scanner
 from spscanner_rag.apps import mcp as module
 from spscanner_rag.apps.mcp import Library, create_server
+from spscanner_rag.encoder.embedders import TextEncoder
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from tests.apps.cli.conftest import run  # noqa: F401 - a fixture
 from tests.apps.serving.conftest import running
 
@@ -188,18 +190,41 @@ async def test_a_large_folder_is_read_in_part(
     assert any("too much in one folder" in note for note in found["not_read"])
 
 
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    """A dimension for each group of words of like meaning."""
+    like = (("vessel", "sank"), ("writ", "wrote"))
+    return [[0.01, *(float(any(word in text.lower() for word in group)) for group in like)] for text in texts]
+
+
+MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
+
+
 @pytest.mark.parametrize(
-    ("question", "first"),
-    [("Who swam?", "inner/ship.txt"), ("What rang?", "keeper.txt"), ("treaty weather", "treaty.md")],
+    ("question", "meaning", "first"),
+    [
+        ("Who swam?", None, "inner/ship.txt"),
+        ("What rang?", None, "keeper.txt"),
+        ("treaty weather", None, "treaty.md"),
+        ("Vessels?", MEANING, "inner/ship.txt"),  # which no document names
+        ("Any writer?", MEANING, "keeper.txt"),
+    ],
 )
 async def test_of_more_than_is_read_the_likeliest_documents_are(
-    question: str, first: str, library: Library, monkeypatch: pytest.MonkeyPatch
+    question: str,
+    meaning: Meaning | None,
+    first: str,
+    library: Library,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "READ_CHARACTERS", 20)
+    monkeypatch.setattr(module, "READ_TOKENS", 5)
+    monkeypatch.setattr(Scanner, "meaning", meaning)
     async with Client(create_server(library)) as client:
         found = await Agent(client)("search_folder", question=question)
-    assert [each["path"] for each in found["documents"]] == [first]
-    assert found["not_read"][0].startswith("2 documents with fewer of its words")
+        assert [each["path"] for each in found["documents"]] == [first]
+        assert found["not_read"][0].startswith("2 documents that are less likely")
+        monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the first by words is left to choose from
+        again = await Agent(client)("search_folder", question=question + " The keeper wrote the date?")
+        assert [each["path"] for each in again["documents"]] == ["keeper.txt"]
 
 
 async def test_a_cursor_is_bound_to_question_and_content(library: Library, folder: Path) -> None:
@@ -310,6 +335,7 @@ async def test_progress_is_told_and_a_cancelled_scan_ends(
     async def progress(done: float, total: float | None, message: str | None) -> None:
         told.append(done)
 
+    monkeypatch.setattr(module, "TOLD_EACH", 0)
     started, ended = threading.Event(), threading.Event()
 
     def endless(*_: object, cancelled: Callable[[], bool], **options: object) -> None:
