@@ -190,7 +190,7 @@ def passages_of(
     """Questions of some files with their passages, or words of the passages instead of the questions."""
     store = DocumentStore(islice(read_documents(files), given.documents))
     draw = Recipe(rerank_negatives=given.negatives, seed=seed)
-    passages = PassageDraw(store, draw, ChunkSegmenter(given.words), model.layout.tokenizer)
+    passages = PassageDraw(store, draw, ChunkSegmenter(given.words))
     return WordQueries(passages, given.word_queries, seed) if given.word_queries else passages
 
 

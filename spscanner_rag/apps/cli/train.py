@@ -36,11 +36,10 @@ def train(
     """
     import os
 
-    from spscanner_rag.checkpoint.whole_file import remove_leftovers
     from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.lab.training.recipe import read_recipe
     from spscanner_rag.lab.training.start import RunFiles
-    from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
+    from spscanner_rag.lab.training.training_run import TrainingRun
     from spscanner_rag.scan.devices import choose, use_threads
 
     if workers:
@@ -50,7 +49,6 @@ def train(
     files = RunFiles(data or [], validation or [], out, base, config, word_vectors)
     view = TrainingView(numbers.steps, progress)
     with folder_lock(out) as leftovers, view.bar:
-        leftovers += remove_leftovers(out / SNAPSHOTS, 0)
         if leftovers:
             view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
         run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)

@@ -208,7 +208,7 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     "constant" stays at the peak until the last ``cooldown_share`` of the steps and then falls as 1 minus a square
     root (Hägele et al. 2024, "Scaling laws and compute-optimal training beyond fixed training durations").
     """
-    warmup = recipe.warmup_steps or max(1, round(recipe.warmup_share * recipe.steps))
+    warmup = max(1, round(recipe.warmup_share * recipe.steps))
     if step < warmup:
         return recipe.learning_rate * (step + 1) / warmup
     if recipe.schedule == "constant":

@@ -14,19 +14,14 @@ _CHOICES = {
 }
 _AT_LEAST_ONE = (
     "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
-    "final_validation_questions source_cap group_tokens rerank_negatives"
+    "final_validation_questions source_cap rerank_negatives"
 ).split()
-_AT_LEAST_ZERO = (
-    "ranking_weight calibration_questions lexical_least_units group_hard rerank_random warmup_steps snapshot_every"
-).split()
-_SHARES = (
-    "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
-    "unanswerable_share unanswerable_near_share group_share collection_share ema_decay"
-).split()
+_AT_LEAST_ZERO = "ranking_weight calibration_questions lexical_least_units rerank_random".split()
+_SHARES = "warmup_share cooldown_share random_place_share unanswerable_share ema_decay".split()
 
 MAY_CHANGE = frozenset(
     "steps cooldown_share dtype tokens_per_pass validate_every validation_questions "
-    "final_validation_questions calibration_questions save_every snapshot_every".split()
+    "final_validation_questions calibration_questions save_every".split()
 )
 """Keys whose values may change when a run is resumed: its length, its arithmetic, what it reports and saves."""
 
@@ -57,8 +52,7 @@ class Recipe:
     cooldown_share: float = 0.2
     """Share of the steps in which a constant rate falls, as 1 minus a square root."""
     warmup_share: float = 0.1
-    warmup_steps: int = 0
-    """Share, or if not 0 the number, of the steps in which the rate rises."""
+    """Share of the steps in which the rate rises."""
     weight_decay: float = 0.01
     gradient_clip: float = 1.0
     """AdamW's decay, of matrices only, and the largest norm of the gradient."""
@@ -86,25 +80,8 @@ class Recipe:
     """Weight of a softmax cross-entropy over a sequence's sentences."""
     random_place_share: float = 0.0
     """Share of sequences cut anywhere instead of around evidence."""
-    spread_share: float = 0.0
-    """Share of sequences cut shorter so that evidence can be at any position."""
-    hard_place_share: float = 0.0
-    """Share of sequences cut around a hard negative; in a group, how often such a stretch is a member."""
-    other_words_share: float = 0.0
-    """Share of questions with four in ten words exchanged for words of like meaning; needs `lexical_soft`."""
     unanswerable_share: float = 0.0
-    unanswerable_near_share: float = 0.0
-    """Share of sequences without an answer, and of these the share on the document nearest by BM25."""
-    group_share: float = 0.0
-    """Share of examples that are groups."""
-    group_documents: int = 4
-    group_hard: int = 2
-    group_tokens: int = 1024
-    """Stretches of a group, those of documents nearest to the question by BM25, and most tokens of each."""
-    group_sources: tuple[str, ...] = ()
-    """Sources of groups; none named: all with at most a tenth of questions that other documents have, too."""
-    collection_share: float = 0.0
-    """Share of other sequences with the lexical statistics of several documents of the source."""
+    """Share of sequences without an answer."""
     rerank_unit: str = "passage"
     """The unit that a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
     rerank_negatives: int = 15
@@ -125,8 +102,7 @@ class Recipe:
     keep_best: bool = False
     """Save the weights of the best validation instead of the last."""
     save_every: int = 100
-    snapshot_every: int = 0
-    """Steps between saved states, and between checkpoints in `OUT/snapshots`; 0 for none."""
+    """Steps between saved states."""
     seed: int = 0
     """Determines initial weights and examples."""
 
@@ -168,22 +144,6 @@ class Recipe:
                 "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; expected "
                 "all four",
             ),
-            (
-                bool(self.other_words_share) and not self.lexical_soft,
-                f"other_words_share is {self.other_words_share} without lexical_soft, whose word vectors it "
-                "needs",
-            ),
-            (
-                self.group_hard >= self.group_documents,
-                f"group_documents is {self.group_documents} and group_hard is {self.group_hard}; expected more "
-                "documents than hard ones, since one of them is the question's own",
-            ),
-            (
-                bool(self.group_share) and self.group_documents * self.group_tokens > self.tokens_per_pass,
-                f"a group has {self.group_documents} stretches of {self.group_tokens} tokens, more than "
-                f"tokens_per_pass, {self.tokens_per_pass}; a group is read in one pass: lower group_tokens or "
-                "group_documents",
-            ),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,6 +152,8 @@ class Recipe:
 
     def difference(self, saved: dict[str, Any]) -> str | None:
         """Why a run with ``saved`` values cannot go on with these; None if it can. Unsaved keys are defaults."""
+        for name in saved.keys() - {field.name for field in fields(self)}:
+            return f"{name} was {json.dumps(saved[name])} and is no key any more"
         for field in fields(self):
             own, before = getattr(self, field.name), saved.get(field.name, field.default)
             if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):

@@ -4,7 +4,6 @@ import copy
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,8 +21,6 @@ from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.lab.training.start import RunFiles, check_start
 from spscanner_rag.lab.training.state_file import BestWeights, check_state
 from spscanner_rag.scan.devices import choose
-
-SNAPSHOTS = "snapshots"
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
@@ -84,8 +81,6 @@ class TrainingRun:
             self._validate(on_validation)
         for report in self.trainer.run():
             on_step(report)
-            if self.recipe.snapshot_every and report.step % self.recipe.snapshot_every == 0:
-                self._snapshot()
             if self._is_due(report.step):
                 self._validate(on_validation)
         best = self._best.weights(self.start.model.device) if self._best else None
@@ -93,15 +88,11 @@ class TrainingRun:
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)
-        self._save(chosen, self.files.out, validation)
+        self._save(chosen, validation)
         return validation
 
-    def _snapshot(self) -> None:
-        """Save the averaged weights as they are now, neither validated nor calibrated."""
-        now = self._with_weights(self.trainer.averaged_weights())
-        self._save(now, self.files.out / SNAPSHOTS / f"step-{self.trainer.step}", None)
-
-    def _save(self, checkpoint: Checkpoint, folder: Path, validation: Validation | None) -> None:
+    def _save(self, checkpoint: Checkpoint, validation: Validation | None) -> None:
+        folder = self.files.out
         settings = replace(self.start.settings, training=self._summary(validation))
         save_checkpoint(
             folder,

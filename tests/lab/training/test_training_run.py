@@ -24,7 +24,7 @@ from spscanner_rag.lab.training.recipe import Recipe, read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lab.training.state_file import BEST_FILE, STATE_FILE
-from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun, steps_before
+from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
 from spscanner_rag.lexical.word_vectors import WordVectors
 from tests.lab.training.conftest import RECIPE, SHAPE
 
@@ -249,9 +249,7 @@ def test_documents_that_share_text_with_the_validation_are_left_out(
 
 
 def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = replace(
-        read_recipe(once.folder / "recipe.toml"), steps=6, dtype="float32", save_every=1, snapshot_every=0
-    )
+    numbers = replace(read_recipe(once.folder / "recipe.toml"), steps=6, dtype="float32", save_every=1)
     values = {2: 0.3, 4: 0.9, 6: 0.5}  # at step 4 the weights are the best
     validated: list[int] = []
     weights: dict[int, torch.Tensor] = {}
@@ -293,22 +291,11 @@ def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: p
     assert validated == []
 
 
-def test_snapshots_are_scanners_and_a_run_that_has_them_can_be_lengthened(
-    finished: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (finished.folder / "recipe.toml").read_text(encoding="utf-8").replace("keep_best = true\n", "")
-    shutil.rmtree(finished.out)
-    assert finished.again(text) == 0
-    assert not (finished.out / SNAPSHOTS).exists()
-    assert finished.again(text.replace("steps = 4", "steps = 6") + "snapshot_every = 3\n") == 0
+def test_a_finished_run_can_be_lengthened(finished: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (finished.folder / "recipe.toml").read_text(encoding="utf-8")
+    assert finished.again(text.replace("steps = 4", "steps = 6")) == 0
     assert "found the state of step 4, from which the run goes on" in capsys.readouterr().err
-    (folder,) = (finished.out / SNAPSHOTS).iterdir()
-    assert folder.name == "step-6"
-    snapshot = Scanner.from_pretrained(folder, device="cpu")
-    assert snapshot.checkpoint.settings.training["steps"] == 6
-    assert "Not measured" in (folder / "README.md").read_text(encoding="utf-8")
-    last = Scanner.from_pretrained(finished.out, device="cpu")
-    np.testing.assert_array_equal(snapshot.scan(*OTTER).logits, last.scan(*OTTER).logits)
+    assert load_checkpoint(finished.out).settings.training["steps"] == 6
     assert finished.again(text.replace("1e-3", "2e-3")) == 2
     assert "learning_rate was 0.001 and is now 0.002" in capsys.readouterr().err
 

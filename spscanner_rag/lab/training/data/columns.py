@@ -1,24 +1,26 @@
 """Columns for training a reranker: a question with one passage that answers it and hard negatives."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.mamba_reranker import PairReader
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import MAX_DRAWS
 from spscanner_rag.lab.training.data.questions import Drawn, Negatives, QuestionDraw
-from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.units import Segmenter
+
+MOST_UNITS = 100_000
+"""A larger source is divided into collections of about this many units, each with documents from all over it;
+asking a question of more would take longer than drawing the rest of an example."""
 
 HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many times as many as are wanted
 
@@ -35,6 +37,36 @@ class PassageColumn:
     passages: tuple[str, ...]
 
 
+class SourceCollections:
+    """Word counts of all documents of some sources, by unit; made once, some 4 s for 14 MB of text."""
+
+    def __init__(self, documents: DocumentStore, segmenter: Segmenter, sources: Collection[str]) -> None:
+        self._unit_starts: dict[int, NDArray[np.int32]] = {}
+        self._collection_of: dict[int, tuple[CollectionIndex, list[int]]] = {}  # by document
+        numbers_of: dict[str, list[int]] = {}
+        for number in range(len(documents)):
+            numbers_of.setdefault(documents.without_text(number).source, []).append(number)
+        for source in sources:
+            texts = {}
+            for number in numbers_of.get(source, ()):
+                units = segmenter.segment(documents.document(number).text)
+                texts[number] = [unit.model_text for unit in units]
+                self._unit_starts[number] = np.array([unit.start for unit in units], np.int32)
+            parts = -(-sum(map(len, texts.values())) // MOST_UNITS)
+            for part in range(parts):
+                numbers = list(texts)[part::parts]
+                index = CollectionIndex.of([texts[number] for number in numbers])
+                self._collection_of.update(dict.fromkeys(numbers, (index, numbers)))
+
+    def unit_starts(self, number: int) -> NDArray[np.int32]:
+        """The characters at which the units of document ``number`` start: (units,)."""
+        return self._unit_starts[number]
+
+    def of(self, number: int) -> tuple[CollectionIndex, list[int]]:
+        """The source of document ``number``, or the part of it that has this document, and its documents."""
+        return self._collection_of[number]
+
+
 class PassageDraw:
     """An endless, repeatable supply of questions with passages: number n is the same in every run.
 
@@ -47,15 +79,13 @@ class PassageDraw:
         documents: DocumentStore,
         recipe: Recipe,
         segmenter: Segmenter,
-        tokenizer: Tokenizer,
     ) -> None:
         self._documents, self._recipe = documents, recipe
         self._draw = QuestionDraw(documents, recipe)
         self.questions_by_source = self._draw.questions_by_source
         self._negatives = Negatives(documents)
-        reading = Reading(tokenizer, segmenter, "last_character")
         weights = self._draw.source_weights
-        self._collections = SourceCollections(documents, reading, [s for s in weights if weights[s]])
+        self._collections = SourceCollections(documents, segmenter, [s for s in weights if weights[s]])
 
     def column(self, number: int) -> PassageColumn:
         """Column ``number``; ``ValueError`` if none of many questions has a passage to tell its answer from."""
@@ -92,7 +122,7 @@ class PassageDraw:
                 break
         if len(found) > hard:
             found = dict.fromkeys(draw.sample(list(found), hard))
-        numbers = self._collections.ask(drawn.document, drawn.question.text).numbers.tolist()
+        numbers = self._collections.of(drawn.document)[1]
         for _ in range(HARD_CHOICE * wanted):
             if len(found) == wanted:
                 break
@@ -106,10 +136,11 @@ class PassageDraw:
 
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
         """The passages nearest to a question by BM25."""
-        asked = self._collections.ask(drawn.document, drawn.question.text)
-        numbers = asked.numbers.tolist()
+        index, numbers = self._collections.of(drawn.document)
         firsts = np.cumsum([0, *(len(self._collections.unit_starts(number)) for number in numbers)])
-        scores = lexical_scores(asked.asked, PLAIN_MATCH).bm25[0]  # (passages of the source,)
+        scores = lexical_scores(index.asked(drawn.question.text, None), PLAIN_MATCH).bm25[
+            0
+        ]  # (passages of the source,)
         most = HARD_CHOICE * _READ_CHOICE * self._recipe.rerank_negatives
         best = np.argsort(-scores, kind="stable")[:most]
         texts = np.searchsorted(firsts, best, side="right") - 1

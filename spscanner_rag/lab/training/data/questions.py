@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import PLAIN_MATCH, QueryOnWords, lexical_scores
 from spscanner_rag.lexical.words import TextWords
-
-MOST_REPEATED = 0.1
-"""Groups are not drawn from a source, unless the recipe names it, where more than this share of the questions have
-the same words as another document's: its questions say too little about the document that they mean."""
 
 SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
 
@@ -28,7 +23,6 @@ LABEL_SHARE = 0.05
 them were left out, their words alone would tell a scanner which documents are right."""
 
 _FOREIGN_DRAWS = 20
-_HARD_CHOICE = 3  # a hard negative is one of this many best sentences
 _NO_WORD = re.compile(r"\W+")
 _PIECE = re.compile(r"\.\d+$")
 
@@ -45,17 +39,10 @@ class Drawn:
 
 
 class QuestionDraw:
-    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
+    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely."""
 
-    ``collections``, of all sources, are needed where the recipe has an ``unanswerable_near_share``.
-    """
-
-    def __init__(
-        self, documents: DocumentStore, recipe: Recipe, collections: SourceCollections | None = None
-    ) -> None:
-        self._documents, self._collections = documents, collections
-        self._negatives = Negatives(documents)
-        self._near_share = recipe.unanswerable_near_share
+    def __init__(self, documents: DocumentStore, recipe: Recipe) -> None:
+        self._documents = documents
         self._answered: dict[str, list[Place]] = {}
         self._unanswered: dict[str, list[Place]] = {}
         for number in range(len(documents)):
@@ -85,36 +72,22 @@ class QuestionDraw:
                 f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
                 '"answerable": false or two documents to exchange questions between; expected such a source, or 0'
             )
-        self._comparable = self._unique_questions(recipe) if recipe.group_share else {}
-        if recipe.group_share and not self._comparable:
-            raise ValueError(
-                f"group_share is {recipe.group_share}, but no source has two documents and questions that rarely "
-                "repeat; expected such a source, or 0"
-            )
 
     def answered(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document."""
         number, place = draw.choice(self._answered[self._source(self._sources, draw)])
         return Drawn(number, self._question(number, place), True)
 
-    def comparable(self, draw: random.Random) -> Drawn:
-        """A question with evidence, on its document, that no other document of the source has in its words."""
-        source = self._source(list(self._comparable), draw)
-        number, place = draw.choice(self._comparable[source])
-        return Drawn(number, self._question(number, place), True)
-
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
 
         A source without such questions gives one of another document, unless this one has it in the same words,
-        as contracts do; in ``unanswerable_near_share`` of the cases this is the nearest to it by BM25.
+        as contracts do.
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
             number, place = draw.choice(self._unanswered[source])
             return Drawn(number, self._question(number, place), False)
-        if self._near_share and draw.random() < self._near_share:
-            return self._on_nearest(*draw.choice(self._answered[source]))
         number, _ = draw.choice(self._answered[source])
         own = {question.text for question in self._documents.without_text(number).questions}
         for _ in range(_FOREIGN_DRAWS):
@@ -123,39 +96,6 @@ class QuestionDraw:
             if other != number and question.text not in own:
                 return Drawn(number, question, False)
         return None
-
-    def _on_nearest(self, number: int, place: int) -> Drawn | None:
-        """A question on the document nearest to it that seems not to answer it."""
-        assert self._collections is not None
-        question = self._question(number, place)
-        wording = same_words(question.text)
-        for other in self._collections.ask(number, question.text).nearest()[:_FOREIGN_DRAWS]:
-            document = self._documents.document(other)
-            known = self._negatives.related(number, other)
-            known = known or self._negatives.have_answer(document.text, document.source, question)
-            if not known and all(same_words(own.text) != wording for own in document.questions):
-                return Drawn(other, question, False)
-        return None
-
-    def _unique_questions(self, recipe: Recipe) -> dict[str, list[Place]]:
-        """The answered questions that one document alone has, of each source to draw groups from."""
-        self._refuse_unknown("group_sources", recipe.group_sources)
-        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
-        sizes = Counter(document.source for document in bare)
-        holders = Counter(
-            (document.source, wording)
-            for document in bare
-            for wording in {same_words(question.text) for question in document.questions}
-        )
-        found = {}
-        for source in self._sources:
-            places = self._answered[source]
-            unique = [p for p in places if holders[source, same_words(self._question(*p).text)] == 1]
-            rare = len(unique) >= (1 - MOST_REPEATED) * len(places)
-            wanted = source in recipe.group_sources if recipe.group_sources else rare
-            if wanted and unique and sizes[source] > 1:
-                found[source] = unique
-        return found
 
     def _refuse_unknown(self, key: str, sources: Iterable[str]) -> None:
         for source in sorted(set(sources) - set(self.questions_by_source)):
@@ -206,13 +146,6 @@ class Negatives:
 def same_words(text: str) -> str:
     """The words of a text, without case and punctuation: equal for texts in the same words."""
     return _NO_WORD.sub(" ", text).casefold().strip()
-
-
-def hard_negative(scores: NDArray[np.float64], allowed: NDArray[np.bool_], draw: random.Random) -> int | None:
-    """One of the best units, by BM25, among those ``allowed``, both (units,); None if there is none."""
-    best = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[:_HARD_CHOICE]
-    found = [int(unit) for unit in best if allowed[unit]]
-    return draw.choice(found) if found else None
 
 
 def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:

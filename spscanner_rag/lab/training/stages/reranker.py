@@ -55,7 +55,7 @@ class RerankerStage(EvidenceStage):
     def objective(self, start: Checkpoint) -> RerankerObjective:
         """The passage with the answer among hard negatives."""
         recipe = self._recipe
-        passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer)
+        passages = PassageDraw(self._documents, recipe, self._segmenter)
         self._drawn = passages
         return RerankerObjective(Columns(passages, PairReader.of(start.tokenizer)), recipe)
 

@@ -2,21 +2,13 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.questions import (
-    Negatives,
-    QuestionDraw,
-    bm25_scores,
-    hard_negative,
-)
-from spscanner_rag.lab.training.data.source_collections import SourceCollections
+from spscanner_rag.lab.training.data.questions import Negatives, QuestionDraw, bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
-from spscanner_rag.scan.prepare import Reading
 
 RECIPE = Recipe(source_cap=30)
 
@@ -75,33 +67,6 @@ def test_a_share_without_such_questions_is_refused(documents: list[Document]) ->
         QuestionDraw(DocumentStore(documents[:1]), replace(RECIPE, unanswerable_share=0.1))
 
 
-def test_another_document_s_question_is_asked_of_the_nearest_that_does_not_answer_it(
-    distinct: list[Document], reading: Reading
-) -> None:
-    roads = [d for d in distinct if d.source == "roads"]
-    first = roads[0]
-    question = replace(
-        first.questions[0], text="Where was the badger of Zanzibar?", answers=("a spotted lynx",)
-    )
-    corpus = [replace(d, questions=()) for d in roads]
-    corpus[0] = replace(first, title="A", questions=(question,))
-    corpus[-1] = roads[-1]  # there is another document to exchange questions with
-    starts = (
-        "Zanzibar badger badger Zanzibar. A spotted lynx.",
-        "Zanzibar badger Zanzibar.",
-        "The Zanzibar.",
-    )
-    corpus[1:4] = [replace(d, text=f"{start} {d.text}") for d, start in zip(corpus[1:4], starts, strict=True)]
-    corpus[2] = replace(corpus[2], title="a!")  # belongs to the first
-    recipe = replace(RECIPE, unanswerable_share=0.5, unanswerable_near_share=0.999)
-    store = DocumentStore(corpus)
-    questions = QuestionDraw(store, recipe, SourceCollections(store, reading, {"roads"}))
-    drawn = [questions.unanswered(random.Random(seed)) for seed in range(20)]
-    # the nearest has the answer, the second belongs to the question's own document
-    places = {(d.document, d.answered) for d in drawn if d is not None and d.question == question}
-    assert places == {(3, False)}
-
-
 def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
     documents = [
         Document("novel-1.1", "novels", "", "", ()),
@@ -142,14 +107,6 @@ def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
     assert not negatives.have_answer("It increased.", "trials", question)
     assert negatives.have_answer("It increased.", "news", question)
     assert negatives.have_answer("It increased by 3 %, they say.", "trials", question)
-
-
-def test_one_of_the_best_allowed_sentences_is_drawn() -> None:
-    scores = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
-    allowed = np.array([False, True, True, True, True])
-    assert {hard_negative(scores, allowed, random.Random(seed)) for seed in range(50)} == {1, 2, 3}
-    assert hard_negative(scores, np.zeros(5, bool), random.Random(0)) is None
-    assert {hard_negative(scores, scores == 4.0, random.Random(seed)) for seed in range(9)} == {1}
 
 
 def test_bm25_scores_are_positive_where_a_word_is_shared() -> None:

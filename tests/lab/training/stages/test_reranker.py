@@ -87,7 +87,7 @@ def start(documents: list[Document]) -> Checkpoint:
 
 def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> Columns:
     store, segmenter = DocumentStore(documents), segmenter_of("passage")
-    return Columns(PassageDraw(store, recipe, segmenter, reader.tokenizer), reader)
+    return Columns(PassageDraw(store, recipe, segmenter), reader)
 
 
 @pytest.fixture
