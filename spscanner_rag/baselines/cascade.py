@@ -1,7 +1,6 @@
 """Two retrievers in a row: the first is quick and scores everything, the second reads what the first found."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,79 +19,11 @@ from spscanner_rag.text.units import Segmenter, Unit
 UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; no `log_odds` is as low
 
 
-class Staged(Combined):
-    """A baseline whose second stage gives the ``best`` units, over all texts asked together, their logits.
+class Cascade(Combined):
+    """The first scorer scores all units, the second only the ``best`` of them, over all texts asked together.
 
-    The others keep the order and differences of the first stage, below them and below `UNREAD_LOGIT`.
-    """
-
-    def __init__(self, *scorers: Scorer, best: int, unit: UnitKind | Segmenter | None = None) -> None:
-        super().__init__(scorers, unit)
-        check_whole(best=best)
-        self.best = best
-
-    @abstractmethod
-    def read_again(
-        self,
-        chosen: Sequence[Request],
-        scores: Scores,
-        cancelled: Cancelled,
-        collection: CollectionIndex | None,
-    ) -> Scores:
-        """Logits of chosen units, (units of all texts,), which may be none of a text.
-
-        ``scores`` has the logits of the first stage for the same units.
-        """
-
-    @property
-    def first_name(self) -> str:
-        """The name of the first stage."""
-        return name_of(self.scorers[0])
-
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
-        return self._staged([(query, text, units)], never, None)[0]
-
-    def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[Scores]:
-        """The same for several texts of a collection, with the best units of all of them together."""
-        scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
-        for query in dict.fromkeys(query for query, _, _ in requests):
-            own = [number for number, (asked, _, _) in enumerate(requests) if asked == query]
-            found = self._staged([requests[number] for number in own], cancelled, collection)
-            for number, values in zip(own, found, strict=True):
-                scored[number] = values
-        return scored
-
-    @cached_property
-    def count_tokens(self) -> Callable[[str], int]:
-        """The token counter: the last stage's if it has one, else the bundled scanner's."""
-        own = getattr(self.scorers[-1], "count_tokens", None)
-        return own if callable(own) else bundled_token_counter()
-
-    def _staged(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
-    ) -> list[Scores]:
-        """Logits of the units of texts that one question is asked of."""
-        scores = list(score_batch(self.scorers[0], requests, cancelled, collection))
-        stops = np.cumsum([len(values) for values in scores])
-        pool = np.concatenate([np.zeros(0, np.float32), *scores])
-        read = np.zeros(len(pool), bool)
-        read[rank(pool)[: self.best]] = True
-        chosen: list[Request] = [
-            (query, text, [unit for unit, kept in zip(units, own, strict=True) if kept])
-            for (query, text, units), own in zip(requests, np.split(read, stops[:-1]), strict=True)
-        ]
-        again = self.read_again(chosen, pool[read], cancelled, collection)
-        return np.split(above_the_rest(pool, read, again), stops[:-1])
-
-
-class Cascade(Staged):
-    """The first scorer scores all units, the second only the best of them, which stay above the rest.
-
-    The second stage's logits are those of the ``best`` units, as in every `Staged` baseline. This is the
-    retrieve-and-rerank pipeline of Nogueira and Cho (2019).
+    The units that the second one reads have its logits. The others keep the order and differences of the first
+    stage, below them and below `UNREAD_LOGIT`: the retrieve-and-rerank pipeline of Nogueira and Cho (2019).
 
     With ``tokens`` the units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
     Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
@@ -125,8 +56,8 @@ class Cascade(Staged):
         count_tokens: Callable[[str], int] | None = None,
         unit: UnitKind | Segmenter | None = None,
     ) -> None:
-        own_unit: UnitKind | Segmenter | None = "document" if unit is None and tokens is not None else unit
-        super().__init__(first, second, best=best, unit=own_unit)
+        super().__init__((first, second), "document" if unit is None and tokens is not None else unit)
+        check_whole(best=best)
         if tokens is not None:
             check_whole(tokens=tokens)
         cuts = (cut_by(first), cut_by(second))
@@ -135,36 +66,59 @@ class Cascade(Staged):
                 f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected the same units: load both "
                 "with one unit, or pass unit="
             )
-        self.tokens = tokens
+        self.best, self.tokens = best, tokens
         if count_tokens is not None:
             self.count_tokens = count_tokens
         bound = str(best) if tokens is None else f"{tokens}tokens"
-        self.name = f"cascade:{self.first_name}>{name_of(second)}@{bound}"
+        self.name = f"cascade:{name_of(first)}>{name_of(second)}@{bound}"
 
-    def read_again(
-        self,
-        chosen: Sequence[Request],
-        scores: Scores,
-        cancelled: Cancelled,
-        collection: CollectionIndex | None,
-    ) -> Scores:
-        """The logits of the second stage: (units,)."""
-        found = score_batch(self.scorers[1], chosen, cancelled, collection)
-        return np.concatenate([np.zeros(0, np.float32), *found])
+    @cached_property
+    def count_tokens(self) -> Callable[[str], int]:
+        """The token counter: the second stage's if it has one, else the bundled scanner's."""
+        own = getattr(self.scorers[1], "count_tokens", None)
+        return own if callable(own) else bundled_token_counter()
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
+        return self._staged([(query, text, units)], never, None)[0]
+
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    ) -> list[Scores]:
+        """The same for several texts of a collection, with the best units of all of them together."""
+        scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
+        for query in dict.fromkeys(query for query, _, _ in requests):
+            own = [number for number, (asked, _, _) in enumerate(requests) if asked == query]
+            found = self._staged([requests[number] for number in own], cancelled, collection)
+            for number, values in zip(own, found, strict=True):
+                scored[number] = values
+        return scored
 
     def _staged(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
     ) -> list[Scores]:
-        if self.tokens is None:
-            return super()._staged(requests, cancelled, collection)
+        """Logits of the units of texts that one question is asked of."""
+        stops = np.cumsum([len(units) for _, _, units in requests])[:-1]
+        if self.tokens is not None:
+            return np.split(self._by_key_blocks(requests, cancelled), stops)
+        pool = _joined(score_batch(self.scorers[0], requests, cancelled, collection))
+        read = np.zeros(len(pool), bool)
+        read[rank(pool)[: self.best]] = True
+        chosen: list[Request] = [
+            (query, text, [unit for unit, kept in zip(units, own, strict=True) if kept])
+            for (query, text, units), own in zip(requests, np.split(read, stops), strict=True)
+        ]
+        again = _joined(score_batch(self.scorers[1], chosen, cancelled, collection))
+        return np.split(above_the_rest(pool, read, again), stops)
+
+    def _by_key_blocks(self, requests: Sequence[Request], cancelled: Cancelled) -> Scores:
         asked: list[Request] = []
         for query, text, units in requests:
             for unit in units:
                 stop_if(cancelled, "between two units")
                 read = self._key_blocks(query, unit.own_text(text), cancelled)
                 asked.append((query, read, [Unit(0, len(read), read)]))
-        logits = np.concatenate([np.zeros(0, np.float32), *score_batch(self.scorers[1], asked, cancelled)])
-        return np.split(logits, np.cumsum([len(units) for _, _, units in requests])[:-1])
+        return _joined(score_batch(self.scorers[1], asked, cancelled))
 
     def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
         """The best sentences of a text within the budget, in the order of the text."""
@@ -176,6 +130,10 @@ class Cascade(Staged):
         result = ScanResult(query, text, starts, ends, logits, self.count_tokens)
         best = blocks[int(rank(logits)[0])]
         return result.context(top_k=None, max_tokens=self.tokens) or text[best.start : best.end]
+
+
+def _joined(scores: Iterable[Scores]) -> Scores:
+    return np.concatenate([np.zeros(0, np.float32), *scores])
 
 
 def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.baselines.cascade import Staged
+from spscanner_rag.baselines.cascade import Cascade
 from spscanner_rag.baselines.dense import MINILM, PRESETS, Preset, packaged_minilm
 from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.lab.retriever_names import NameParts
@@ -37,7 +37,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
     """
     kind, model, parts = NameParts.of(name)
     identity: dict[str, Any] = {"parameters": _parameters(scorer)}
-    if isinstance(scorer, Hybrid | Staged):
+    if isinstance(scorer, Hybrid | Cascade):
         own = zip(parts, scorer.scorers, strict=True)
         return identity | {"parts": [{"name": part, **identity_of(part, one)} for part, one in own]}
     if isinstance(scorer, Scanner):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.cascade import Staged
+from spscanner_rag.baselines.cascade import Cascade
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, Reading
 from spscanner_rag.lab.evaluation.costs import PeakMemory, gigaflops_of, index_megabytes
@@ -130,7 +130,7 @@ class Ask:
         collection = reading.asked_of(corpus, query, right)
         reading.read_of(corpus, query, collection)
         if self.setting.has_index:
-            indexed = scorer.scorers[0] if isinstance(scorer, Staged) else scorer
+            indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
             units.scores(indexed, queries, collection, collection)
         begun = time.perf_counter()
         read = reading.read_of(corpus, query, collection)

@@ -67,11 +67,6 @@ class Layout:
         body = self._ids(readable(text.strip()))
         return LaidOut(np.array([*before, *body[:room], *after], np.int64), len(body) > room)
 
-    @property
-    def closing_tokens(self) -> int:
-        """Tokens from the first digit of a document's second code to its end."""
-        return DIGITS + len(self._ids(")")) + 1
-
     def query(self, query: str) -> TokenIds:
         """Lay out a query, up to the place where the code begins: (tokens,)."""
         asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "

@@ -1,4 +1,4 @@
-"""The losses of in-context retrieval: the digits of the right code, and those that a recipe gives a weight."""
+"""The losses of in-context retrieval: the digits of the right code, and those of a teacher's candidates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,49 +24,30 @@ class Batch:
     teacher: list[Sequence[float]]  # a score for each document of a column
 
 
-class Weights(NamedTuple):
-    """Of the losses beside that of the digits; a loss without a weight is not computed."""
-
-    auxiliary: float = 0.0
-    routing: float = 0.0
-    copying: float = 0.0
-    temperature: float = 1.0  # divides the teacher's scores of the auxiliary loss before their softmax
-
-
 class Losses(NamedTuple):
-    """Scalars, each without its weight; 0 where it was not computed."""
+    """Scalars; the auxiliary one without its weight, 0 where it was not computed."""
 
     digits: Tensor
     auxiliary: Tensor
-    routing: Tensor
-    copying: Tensor
-
-    def weighted(self, weights: Weights) -> Tensor:
-        """The sum that training lowers: scalar."""
-        further = weights.auxiliary * self.auxiliary + weights.routing * self.routing
-        return self.digits + further + weights.copying * self.copying
 
 
-def batch_losses(model: BlockSearchModel, batch: Batch, weights: Weights) -> Losses:
-    """Compute the losses of a batch."""
+def batch_losses(
+    model: BlockSearchModel, batch: Batch, auxiliary: bool = False, temperature: float = 1.0
+) -> Losses:
+    """Compute the losses of a batch; ``temperature`` divides the teacher's scores before their softmax."""
     documents = model.read_documents(batch.texts, batch.codes)
     queries = [model.query_ids(question)[0] for question in batch.questions]
     codes = torch.tensor(
         [digits_of(code) for code in batch.codes], device=model.device
     )  # (documents, DIGITS)
     right = torch.tensor([column[0] for column in batch.columns], device=model.device)
-    read = digits_after(model, queries, documents, codes[right][:, :-1])
-    auxiliary = routing = copying = torch.zeros((), device=model.device)
-    if weights.routing:
-        routing = F.cross_entropy(read.routing.float(), right)
-    if weights.copying:
-        copying = copying_loss(model, batch.texts, batch.codes)
-    if weights.auxiliary:
-        sampled = sampled_digits(model, queries, documents)
-        candidates, shares = _candidates(batch, codes, weights.temperature)
-        logits = digits_after(model, queries, documents, sampled[:, :-1]).logits
-        auxiliary = auxiliary_loss(logits, sampled, candidates, shares)
-    return Losses(digit_loss(read.logits, codes[right]), auxiliary, routing, copying)
+    digits = digit_loss(digits_after(model, queries, documents, codes[right][:, :-1]), codes[right])
+    if not auxiliary:
+        return Losses(digits, torch.zeros((), device=model.device))
+    sampled = sampled_digits(model, queries, documents)
+    candidates, shares = _candidates(batch, codes, temperature)
+    logits = digits_after(model, queries, documents, sampled[:, :-1])
+    return Losses(digits, auxiliary_loss(logits, sampled, candidates, shares))
 
 
 def _candidates(batch: Batch, codes: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -115,39 +96,19 @@ def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights
     return losses[known].mean()
 
 
-def copying_loss(model: BlockSearchModel, texts: Sequence[str], codes: Sequence[int]) -> Tensor:
-    """Cross-entropy of the code at the end of each document, read without any other: scalar.
-
-    The code is at the document's start too, so what is learnt is to find it again and to copy it, which a query
-    has to do too. Not in the published training, whose model can copy before it begins.
-    """
-    rows = [torch.from_numpy(model.layout.document(t, c).ids) for t, c in zip(texts, codes, strict=True)]
-    ids = pad_sequence(rows, batch_first=True).to(model.device)
-    hidden = model.decoder.model(input_ids=ids).last_hidden_state
-    first = torch.tensor([len(row) for row in rows], device=model.device) - model.layout.closing_tokens
-    places = first[:, None] - 1 + torch.arange(DIGITS, device=model.device)  # (documents, DIGITS)
-    before = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[-1]))
-    right = torch.tensor([digits_of(code) for code in codes], device=model.device)
-    return digit_loss(model.digit_logits(before), right)
-
-
-class DigitsRead(NamedTuple):
-    """The result of reading queries with digits after them."""
-
-    logits: Tensor  # (queries, digits + 1, 10): of each digit after those before it
-    routing: Tensor  # (queries, documents): R at the last token of each query
-
-
 def digits_after(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys, digits: Tensor
-) -> DigitsRead:
-    """Read queries, (tokens,) each, as rows of one batch, with the first digits of a code: (queries, digits)."""
+) -> Tensor:
+    """Logits of each digit after those before it, (queries, digits + 1, 10).
+
+    The queries, (tokens,) each, are rows of one batch, with the first ``digits`` of a code, (queries, digits).
+    """
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]  # (queries, digits)
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)
     read = model.read_queries(pad_sequence(rows, batch_first=True), documents, asking=last)
     places = last[:, None] + torch.arange(digits.shape[1] + 1, device=model.device)  # (queries, digits + 1)
-    return DigitsRead(read.logits.gather(1, places[..., None].expand(-1, -1, 10)), read.routing)
+    return read.logits.gather(1, places[..., None].expand(-1, -1, 10))
 
 
 @torch.no_grad()
@@ -155,6 +116,6 @@ def sampled_digits(model: BlockSearchModel, queries: list[Tensor], documents: Do
     """Draw codes digit by digit from the model's own probabilities: (queries, DIGITS)."""
     found = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
     for _ in range(DIGITS):
-        logits = digits_after(model, queries, documents, found).logits[:, -1]
+        logits = digits_after(model, queries, documents, found)[:, -1]
         found = torch.cat([found, torch.multinomial(logits.softmax(-1), 1)], 1)
     return found

@@ -1,10 +1,10 @@
-"""Training of an in-context retriever, and the place of the right document as its validation."""
+"""Training of an in-context retriever."""
 
 import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from spscanner_rag.lab.in_context.block_search import search
 from spscanner_rag.lab.in_context.layout import draw_codes
-from spscanner_rag.lab.in_context.losses import Batch, Weights, batch_losses
+from spscanner_rag.lab.in_context.losses import Batch, batch_losses
 from spscanner_rag.lab.in_context.model import BlockSearchModel
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
-from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
+from spscanner_rag.lab.training.state_file import read_tensors, refuse_other_shapes, write_tensors
 from spscanner_rag.lexical.words import index_words
 
 STATE_FILE = "block_search_state.pt"
@@ -58,10 +57,6 @@ class InContextRecipe:
     warmup_steps: int = 1_000
     auxiliary_weight: float = 0.5
     """Weight of the auxiliary loss at the last step; it rises linearly from 0. 0 leaves the loss out."""
-    routing_weight: float = 0.0
-    """Weight of the cross-entropy of the right document under softmax_d R(d): a help for a model from nothing."""
-    copying_weight: float = 0.0
-    """Weight of the cross-entropy of the code at a document's end, which is also at its start: likewise."""
     temperature: float = 1.0
     """Divides the teacher's scores before their softmax."""
     dtype: str = "float32"
@@ -73,7 +68,7 @@ class InContextRecipe:
         """Refuse values that no run can use."""
         checks: Sequence[tuple[str, str, Callable[[Any], bool]]] = (
             ("steps queries save_every", "at least 1", lambda value: value >= 1),
-            ("auxiliary_weight routing_weight copying_weight", "a number from 0", lambda value: value >= 0),
+            ("auxiliary_weight", "a number from 0", lambda value: value >= 0),
             ("learning_rate temperature", "a number above 0", lambda value: value > 0),
             ("dtype", "'float32' or 'bfloat16'", lambda value: value in ("float32", "bfloat16")),
         )
@@ -89,9 +84,7 @@ class Step:
 
     step: int  # counted from 1
     loss: float  # of the digits
-    auxiliary: float  # this and the next two without their weights; 0 if they were not computed
-    routing: float
-    copying: float
+    auxiliary: float  # without its weight; 0 if it was not computed
     tokens: int
     seconds: float
 
@@ -119,13 +112,12 @@ def train(
         first = number * recipe.queries
         batch = batch_of([passages.column(first + n) for n in range(recipe.queries)], draw)
         rising = recipe.auxiliary_weight * number / recipe.steps
-        weights = Weights(rising, recipe.routing_weight, recipe.copying_weight, recipe.temperature)
         for group in optimizer.param_groups:
             group["lr"] = _rate(number, recipe)
         optimizer.zero_grad()
         with torch.autocast(model.device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):
-            losses = batch_losses(model, batch, weights)
-        loss = losses.weighted(weights)
+            losses = batch_losses(model, batch, bool(rising), recipe.temperature)
+        loss = losses.digits + rising * losses.auxiliary
         if not math.isfinite(loss.item()):
             raise FloatingPointError(f"step {number + 1}: the loss is {loss.item()}; lower the learning rate")
         loss.backward()  # type: ignore[no-untyped-call]
@@ -136,9 +128,8 @@ def train(
             tensors = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             write_tensors(out / STATE_FILE, state | tensors)
         tokens = sum(len(model.layout.document(t, 0).ids) for t in batch.texts)
-        digits, auxiliary, routing, copying = (value.item() for value in losses)
-        seconds = time.perf_counter() - started
-        yield Step(number + 1, digits, auxiliary, routing, copying, tokens, seconds)
+        digits, auxiliary = (value.item() for value in losses)
+        yield Step(number + 1, digits, auxiliary, tokens, time.perf_counter() - started)
     model.eval()
 
 
@@ -157,11 +148,8 @@ def _resume(
                 f"{path}: {name} was {before.get(name)} and is now {value}; expected the same recipe, or "
                 "another folder"
             )
-    try:
-        model.load_state_dict(state["model"])
-    except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        raise ValueError(f"{path} is the state of another model: {reason}") from None
+    refuse_other_shapes(path, state["model"], model.state_dict())
+    model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     return int(state["step"])
 
@@ -171,30 +159,3 @@ def _rate(step: int, recipe: InContextRecipe) -> float:
         return recipe.learning_rate * (step + 1) / recipe.warmup_steps
     left = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)
     return recipe.learning_rate * (0.1 + 0.9 * (1 + float(np.cos(np.pi * left))) / 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of the right document of a query among all."""
-
-    right: str  # the document
-    place: int  # from 0, the best
-    documents: int  # of the batch
-
-    @property
-    def above(self) -> float:
-        """The share of the other documents ranked above it; 0.5 by chance."""
-        return self.place / max(1, self.documents - 1)
-
-
-def places_of_right_documents(model: BlockSearchModel, batches: Iterable[Batch]) -> list[Place]:
-    """Search the documents of each batch with each of its queries."""
-    found = []
-    model.eval()
-    for batch in batches:
-        with torch.inference_mode():
-            keys = model.read_documents(batch.texts, batch.codes)
-        for question, column in zip(batch.questions, batch.columns, strict=True):
-            place = int(np.flatnonzero(search(model, keys, question).order() == column[0])[0])
-            found.append(Place(batch.texts[column[0]], place, len(batch.texts)))
-    return found

@@ -1,4 +1,4 @@
-"""Training of an in-context retriever: batches, losses, resumed runs, and the place of the right document."""
+"""Training of an in-context retriever: batches, losses, resumed runs."""
 
 import math
 import random
@@ -6,30 +6,24 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.in_context import training
-from spscanner_rag.lab.in_context.block_search import Found, read_corpus
-from spscanner_rag.lab.in_context.layout import digits_of
+from spscanner_rag.lab.in_context.block_search import read_corpus
 from spscanner_rag.lab.in_context.losses import (
-    Batch,
-    Weights,
     auxiliary_loss,
     auxiliary_targets,
     batch_losses,
-    copying_loss,
     digit_loss,
     digits_after,
     sampled_digits,
 )
-from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
+from spscanner_rag.lab.in_context.model import BlockSearchModel
 from spscanner_rag.lab.in_context.training import (
     InContextRecipe,
     batch_of,
-    places_of_right_documents,
     train,
     word_scores,
 )
@@ -76,7 +70,7 @@ def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel)
     queries = [torch.from_numpy(model.layout.query(question)) for question in questions]
     digits = torch.tensor([[7, 4, 2, 1], [0, 0, 3, 9], [1, 2, 3, 4]])
     with torch.no_grad():
-        found = digits_after(model, queries, documents, digits[:, :-1]).logits
+        found = digits_after(model, queries, documents, digits[:, :-1])
         for number, query in enumerate(queries):
             code = torch.tensor(model.layout.digits)[digits[number]]
             for place in range(4):
@@ -85,21 +79,6 @@ def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel)
     flat = [found[row, place].log_softmax(0)[digits[row, place]] for row in range(3) for place in range(4)]
     torch.testing.assert_close(digit_loss(found, digits), -torch.stack(flat).mean())
     assert digit_loss(torch.zeros(2, 4, 10), digits[:2]).item() == pytest.approx(math.log(10))
-
-
-def test_the_copying_loss_is_that_of_the_second_code_of_each_document(model: BlockSearchModel) -> None:
-    codes = [7421, 3, 9999, 120, 4567]
-    by_hand = []
-    with torch.no_grad():
-        found = copying_loss(model, TEXTS, codes)
-        for text, code in zip(TEXTS, codes, strict=True):
-            ids = torch.from_numpy(model.layout.document(text, code).ids)
-            logits = model.decoder(input_ids=ids[None]).logits[0, :, list(model.layout.digits)].float()
-            right = digits_of(code)
-            starts = [n for n in range(len(ids)) if ids[n : n + 4].tolist() == model.layout.code(code)]
-            assert len(starts) == 2
-            by_hand += [-logits[starts[1] + n - 1].log_softmax(0)[right[n]] for n in range(4)]
-    torch.testing.assert_close(found, torch.stack(by_hand).mean(), rtol=0, atol=1e-5)
 
 
 def test_digits_are_drawn_from_the_models_own_probabilities(
@@ -155,38 +134,16 @@ def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
 ) -> None:
     model = small(digit_tokenizer)
     batch = batch_of([COLUMN], random.Random(0))
-    losses = batch_losses(model, batch, Weights())
+    losses = batch_losses(model, batch)
     assert losses.digits.item() == pytest.approx(2.3026, abs=0.1)
-    assert losses.auxiliary.item() == losses.routing.item() == losses.copying.item() == 0.0
-    losses = batch_losses(model, batch, Weights(auxiliary=0.5))
+    assert losses.auxiliary.item() == 0.0
+    losses = batch_losses(model, batch, auxiliary=True)
     losses.auxiliary.backward()  # type: ignore[no-untyped-call]
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
     assert model.ssmax.grad is not None
     assert model.ssmax.grad.abs().min() > 0
-
-
-def test_routing_and_copying_are_losses_of_their_own(digit_tokenizer: Tokenizer) -> None:
-    model = small(digit_tokenizer)
-    batch = batch_of([COLUMN, replace(COLUMN, question="Where was the lynx?")], random.Random(0))
-    weights = Weights(routing=2.0, copying=0.5)
-    losses = batch_losses(model, batch, weights)
-    assert losses.copying.item() == pytest.approx(2.3026, abs=0.2)
-    right = torch.tensor([column[0] for column in batch.columns])
-    documents = model.read_documents(batch.texts, batch.codes)
-    routing = torch.cat(
-        [model.read_queries(model.query_ids(question), documents).routing for question in batch.questions]
-    )
-    by_hand = -routing.log_softmax(1)[torch.arange(2), right].mean()
-    torch.testing.assert_close(losses.routing, by_hand, rtol=0, atol=1e-5)
-    assert losses.weighted(weights).item() == pytest.approx(
-        losses.digits.item() + 2 * losses.routing.item() + 0.5 * losses.copying.item()
-    )
-    losses.routing.backward()  # type: ignore[no-untyped-call]
-    gradient = model.decoder.model.layers[2].self_attn.k_proj.weight.grad  # of the routing layer
-    assert gradient is not None
-    assert gradient.abs().max() > 0
 
 
 @pytest.mark.slow
@@ -203,7 +160,7 @@ def test_a_killed_run_ends_the_same(digit_tokenizer: Tokenizer, tmp_path: Path) 
     with pytest.raises(ValueError, match="queries was 2 and is now 3"):
         list(train(small(digit_tokenizer), Columns(), replace(RECIPE, queries=3), tmp_path / "whole"))
     other = small(digit_tokenizer, num_hidden_layers=3)
-    with pytest.raises(ValueError, match="is the state of another model"):
+    with pytest.raises(ValueError, match="is of another model"):
         list(train(other, Columns(), RECIPE, tmp_path / "whole"))
     with torch.no_grad():
         other.ssmax.fill_(math.nan)
@@ -237,41 +194,8 @@ def test_bfloat16_products(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("steps", 0), ("routing_weight", -0.1), ("learning_rate", 0.0), ("dtype", "int8")],
+    [("steps", 0), ("auxiliary_weight", -0.1), ("learning_rate", 0.0), ("dtype", "int8")],
 )
 def test_keys_are_checked(key: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"{key} is {value!r}; expected"):
         InContextRecipe(**{key: value})  # type: ignore[arg-type]
-
-
-def batches() -> list[Batch]:
-    columns = [
-        PassageColumn(f"otter {n}", (f"The otter {n} slept.", f"The lynx {n} ran.")) for n in range(16)
-    ]
-    return [batch_of(columns[n : n + 2], random.Random(n)) for n in range(0, 16, 2)]
-
-
-def test_a_model_that_knows_nothing_is_no_better_than_chance(model: BlockSearchModel) -> None:
-    found = places_of_right_documents(model, batches())
-    assert [(place.documents, place.right) for place in found] == [
-        (4, f"The otter {n} slept.") for n in range(16)
-    ]
-    assert 0.25 < np.mean([place.above for place in found]) < 0.75
-
-
-@pytest.mark.parametrize(("right_is_last", "above"), [(False, 0.0), (True, 1.0)])
-def test_the_place_of_the_right_document(
-    model: BlockSearchModel, monkeypatch: pytest.MonkeyPatch, right_is_last: bool, above: float
-) -> None:
-    given = batches()
-    right = {q: c[0] for batch in given for q, c in zip(batch.questions, batch.columns, strict=True)}
-
-    def search(_: BlockSearchModel, documents: DocumentKeys, question: str) -> Found:
-        routing = np.zeros(documents.documents)
-        routing[right[question]] = -1.0 if right_is_last else 1.0
-        return Found(np.array([], np.int64), np.array([]), routing)
-
-    monkeypatch.setattr(training, "search", search)
-    found = places_of_right_documents(model, given)
-    assert {place.above for place in found} == {above}
-    assert {place.place for place in found} == {0 if above == 0 else 3}
