@@ -24,6 +24,7 @@ from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.results.coverage import relevant_units
@@ -242,14 +243,13 @@ class Finetuning(ABC):
             "step": self.step, "weights": self.weights | self.own, "optimizer": self.optimizer.state_dict(),
             "losses": self.losses, "run": json.dumps([self.steps, self.seed, sorted(self.sources)]),
         }  # fmt: skip
-        unfinished = state.with_name(state.name + ".part")
-        torch.save(held, unfinished)
-        unfinished.replace(state)
+        write_tensors(state, held)
 
     def _resume(self, state: Path) -> None:
         if not state.exists():
             return
-        held = torch.load(state, weights_only=True)
+        kinds = {"step": int, "run": str, "weights": dict, "optimizer": dict, "losses": list}
+        held = read_tensors(state, kinds)
         if held["run"] != json.dumps([self.steps, self.seed, sorted(self.sources)]):
             raise ValueError(
                 f"{state}: the state of a run with other steps, seed or data; expected another --out"

@@ -79,6 +79,7 @@ class Trainer:
         self._objective, self._workers = objective, workers
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
+        self.best: dict[str, Any] = {}  # step, value and weights of the best validation
         self.optimizer = new_optimizer(model, recipe)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
@@ -111,6 +112,13 @@ class Trainer:
             return self.average
         return {name: value.detach() for name, value in self.model.named_parameters()}
 
+    def offer(self, value: float) -> None:
+        """Keep the weights as they are now if a validation's ``value`` is the highest so far."""
+        if not self.best or value > self.best["value"]:
+            weights = {name: weight.clone() for name, weight in self.averaged_weights().items()}
+            self.best = {"step": self.step, "value": float(value), "weights": weights}
+            self.save()
+
     def save(self) -> None:
         """Write the state."""
         state = {
@@ -120,6 +128,7 @@ class Trainer:
             "inputs": json.dumps(self._inputs),
             "model": self.model.state_dict(),
             "average": self.average,
+            "best": self.best,
             "optimizer": self.optimizer.state_dict(),
         }
         write_tensors(self.out / STATE_FILE, state)
@@ -161,6 +170,8 @@ class Trainer:
         state = read_state(self.out, self.recipe, self._inputs, self.model.device)
         refuse_other_shapes(path, state["model"], self.model.state_dict())
         refuse_other_shapes(path, state["average"], self.average)
+        if state["best"]:
+            refuse_other_shapes(path, state["best"]["weights"], self.average)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -168,7 +179,7 @@ class Trainer:
                 f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"
             ) from None
         self.model.load_state_dict(state["model"])
-        self.average = state["average"]
+        self.average, self.best = state["average"], state["best"]
         self.step, self.seconds = state["step"], state["seconds"]
 
 

@@ -18,12 +18,8 @@ from spscanner_rag.lab.training.recipe import Recipe
 STATE_FILE = "training_state.pt"
 START_AGAIN = "delete it to start again, or give another --out"
 
-BEST_FILE = "best_weights.pt"
-
-_OF_A_RUN = {"step": int, "recipe": str, "inputs": str}
-_STATE_TYPES = _OF_A_RUN | {"seconds": float} | dict.fromkeys(("model", "average", "optimizer"), dict)
-_BEST_TYPES = _OF_A_RUN | {"value": float, "weights": dict}
-_CHOOSE_AGAIN = "delete it, and the best weights are chosen among those of the validations to come"
+_STATE_TYPES = {"step": int, "recipe": str, "inputs": str, "seconds": float}
+_STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
 
 
 def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
@@ -42,13 +38,12 @@ def read_tensors(
     types: Mapping[str, type],
     *,
     device: torch.device | str = "cpu",
-    next_step: str = START_AGAIN,
     check: bool = True,
 ) -> dict[str, Any]:
     """Read a file of `write_tensors` that has the keys of ``types``, with values of these types.
 
     ``check`` reads all of it to check the CRC32 of its parts, which torch does not; without, tensors are read
-    when they are used, and only from a CPU. ``next_step`` ends the message of the error.
+    when they are used, and only from a CPU.
     """
     try:
         _refuse_no_archive(path, check)
@@ -63,7 +58,7 @@ def read_tensors(
         if isinstance(error, pickle.UnpicklingError):  # torch gives advice for another case
             reason = "it holds something else than tensors and numbers"
         raise ValueError(
-            f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {next_step}"
+            f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {START_AGAIN}"
         ) from None
     return content
 
@@ -95,9 +90,7 @@ def check_state(out: Path, recipe: Recipe, inputs: Inputs) -> None:
         _refuse_others(path, read_tensors(path, _STATE_TYPES, check=False), recipe, inputs)
 
 
-def refuse_other_shapes(
-    path: Path, found: Mapping[str, Tensor], own: Mapping[str, Tensor], next_step: str = START_AGAIN
-) -> None:
+def refuse_other_shapes(path: Path, found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
     """Raise ``ValueError`` unless a file's tensors have the names and shapes of a model's."""
     for name in (*own, *found):
         shapes = [
@@ -106,69 +99,21 @@ def refuse_other_shapes(
         if shapes[0] != shapes[1]:
             raise ValueError(
                 f"{path} is of another model: its tensor {name!r:.80} has the shape {shapes[0]}, expected "
-                f"{shapes[1]}; {next_step}"
+                f"{shapes[1]}; {START_AGAIN}"
             )
 
 
 def _refuse_others(path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs) -> None:
-    difference, other = _differences(path, content, recipe, inputs)
-    if difference is not None:
-        raise ValueError(
-            f"{path} is the state of a run with another recipe: {difference}; give that recipe to resume it, "
-            "or another --out to start again"
-        )
-    if other is not None:
-        raise ValueError(
-            f"{path} is the state of a run with other inputs: {other}; give the same again to resume it, "
-            "or another --out to start again"
-        )
-
-
-def _differences(
-    path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs
-) -> tuple[str | None, str | None]:
-    """The first difference of a file's recipe, and that of its inputs; None where there is none."""
     try:
-        return recipe.difference(json.loads(content["recipe"])), input_difference(
-            json.loads(content["inputs"]), inputs
-        )
+        found = {
+            "recipe": recipe.difference(json.loads(content["recipe"])),
+            "inputs": input_difference(json.loads(content["inputs"]), inputs),
+        }
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
-
-
-class BestWeights:
-    """The weights with the best validation so far, on disk.
-
-    Those in the folder are used if they belong to this run and it resumes, at a ``step`` above 0; else removed.
-    """
-
-    def __init__(
-        self, folder: Path, recipe: Recipe, step: int, inputs: Inputs, own: Mapping[str, Tensor]
-    ) -> None:
-        self._path = folder / BEST_FILE
-        self._of_run = {"recipe": json.dumps(recipe.to_dict()), "inputs": json.dumps(inputs)}
-        self.step: int | None = None
-        self.value = -float("inf")
-        if not self._path.exists():
-            return
-        found = read_tensors(self._path, _BEST_TYPES, next_step=_CHOOSE_AGAIN) if step else None
-        if found is None or any(_differences(self._path, found, recipe, inputs)):
-            self._path.unlink()
-            return
-        refuse_other_shapes(self._path, found["weights"], own, _CHOOSE_AGAIN)
-        self.step, self.value = found["step"], found["value"]
-
-    def offer(self, step: int, value: float, weights: Mapping[str, Tensor]) -> None:
-        """Keep these weights if their value is higher than the best so far."""
-        if value > self.value:
-            kept = {"step": step, "value": float(value), "weights": dict(weights)}
-            write_tensors(self._path, kept | self._of_run)
-            self.step, self.value = step, value
-
-    def weights(self, device: torch.device) -> dict[str, Tensor] | None:
-        """The best weights; None before the first `offer`."""
-        if self.step is None:
-            return None
-        found = read_tensors(self._path, _BEST_TYPES, device=device, next_step=_CHOOSE_AGAIN)
-        weights: dict[str, Tensor] = found["weights"]
-        return weights
+    for what, difference in found.items():
+        if difference is not None:
+            raise ValueError(
+                f"{path} is the state of a run with other {what}: {difference}; give the same again to resume "
+                "it, or another --out to start again"
+            )

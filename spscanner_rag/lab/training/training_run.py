@@ -19,7 +19,7 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.lab.training.start import RunFiles, check_start
-from spscanner_rag.lab.training.state_file import BestWeights, check_state
+from spscanner_rag.lab.training.state_file import check_state
 from spscanner_rag.scan.devices import choose
 
 OnStep = Callable[[StepReport], object]
@@ -66,9 +66,6 @@ class TrainingRun:
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
-        self._best = None
-        if recipe.keep_best:
-            self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, save the checkpoint and its model card, and return the last validation.
@@ -83,8 +80,8 @@ class TrainingRun:
             on_step(report)
             if self._is_due(report.step):
                 self._validate(on_validation)
-        best = self._best.weights(self.start.model.device) if self._best else None
-        chosen = self.stage.finish(self._with_weights(best or self.trainer.averaged_weights()))
+        weights = self.trainer.best.get("weights") or self.trainer.averaged_weights()
+        chosen = self.stage.finish(self._with_weights(weights))
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)
@@ -107,7 +104,7 @@ class TrainingRun:
 
     def _is_due(self, step: int) -> bool:
         if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best
-            return self._best is not None
+            return self.recipe.keep_best
         if step == 0:
             return self.files.base is not None
         return step % self.recipe.validate_every == 0
@@ -116,8 +113,8 @@ class TrainingRun:
         weights = self.trainer.averaged_weights()
         validation = self.stage.validate(self._with_weights(weights), final=False)
         if validation is not None:
-            if self._best is not None:
-                self._best.offer(self.trainer.step, validation.choice, weights)
+            if self.recipe.keep_best:
+                self.trainer.offer(validation.choice)
             self._report(validation, on_validation)
 
     def _report(self, validation: Validation, on_validation: OnValidation) -> None:
@@ -133,7 +130,7 @@ class TrainingRun:
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
         model = self.start.model
-        best = {"best_step": self._best.step} if self._best else {}
+        best = {"best_step": self.trainer.best["step"]} if self.trainer.best else {}
         before = self.start.settings.training
         return {
             "stage": self.recipe.stage,

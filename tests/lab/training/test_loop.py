@@ -103,7 +103,7 @@ def test_passes_change_memory_not_the_result(tmp_path: Path, trainer: NewTrainer
 
 def test_what_may_not_change_is_named_and_nothing_is_overwritten(begun: Path, trainer: NewTrainer) -> None:
     state = (begun / STATE_FILE).read_bytes()
-    with pytest.raises(ValueError, match=r"another recipe: learning_rate was 0\.003 and is now 0\.5"):
+    with pytest.raises(ValueError, match=r"other recipe: learning_rate was 0\.003 and is now 0\.5"):
         trainer(begun, replace(RECIPE, learning_rate=0.5))
     assert (begun / STATE_FILE).read_bytes() == state
 

@@ -14,9 +14,7 @@ import torch
 from spscanner_rag.lab.training.inputs import Inputs
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.state_file import (
-    BEST_FILE,
     STATE_FILE,
-    BestWeights,
     check_state,
     read_state,
     read_tensors,
@@ -68,8 +66,8 @@ def test_damaged_and_foreign_files_are_one_message(tmp_path: Path, content: byte
     with pytest.raises(ValueError, match=r"a\.pt cannot be read \(No such file or directory\)"):
         read_tensors(path, TYPES, check=check)
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"it is damaged, or another program wrote it; do this$") as caught:
-        read_tensors(path, TYPES, next_step="do this", check=check)
+    with pytest.raises(ValueError, match="it is damaged, or another program wrote it; delete it") as caught:
+        read_tensors(path, TYPES, check=check)
     assert str(caught.value).startswith(f"{path} cannot be read (")
     assert "\n" not in str(caught.value)
 
@@ -95,7 +93,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
 
 def state(**changes: Any) -> dict[str, Any]:
     content: dict[str, Any] = {"step": 1, "seconds": 1.0, "optimizer": {}}
-    content |= {"model": {}, "extra": {}, "average": {}}
+    content |= {"model": {}, "best": {}, "average": {}}
     recipe = json.dumps(Recipe().to_dict())
     return content | {"recipe": recipe, "inputs": json.dumps(INPUTS)} | changes
 
@@ -117,7 +115,7 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     for read in (check_state, restored):
         with pytest.raises(ValueError, match=message):
             read(tmp_path, Recipe(), other)
-        with pytest.raises(ValueError, match="another recipe: seed was 0 and is now 1"):
+        with pytest.raises(ValueError, match="other recipe: seed was 0 and is now 1"):
             read(tmp_path, replace(Recipe(), seed=1), INPUTS)
 
 
@@ -140,43 +138,3 @@ def test_shapes_must_be_those_of_the_model(tmp_path: Path) -> None:
     for found in ({"a": own["a"]}, own | {"b": own["a"]}, own | {"c": own["a"]}, own | {"b": 1}):
         with pytest.raises(ValueError, match=r"of another model: its tensor '[bc]' has the shape"):
             refuse_other_shapes(tmp_path, found, own)  # type: ignore[arg-type]
-
-
-def best(folder: Path, step: int = 0, recipe: Recipe | None = None, inputs: Inputs = INPUTS) -> BestWeights:
-    return BestWeights(folder, recipe or Recipe(), step, inputs, {"a": torch.tensor(0.0)})
-
-
-def offered(weights: BestWeights, step: int, value: float) -> None:
-    weights.offer(step, value, {"a": torch.tensor(float(step))})
-
-
-def test_the_highest_value_is_kept_and_found_again(tmp_path: Path) -> None:
-    kept = best(tmp_path)
-    assert kept.weights(torch.device("cpu")) is None
-    for step, value in ((10, -0.3), (20, 0.5), (30, 0.4), (40, 0.5)):
-        offered(kept, step, value)
-        assert kept.step == min(step, 20)
-    for found in (kept, best(tmp_path, 35)):
-        assert (found.step, found.value) == (20, 0.5)
-        weights = found.weights(torch.device("cpu"))
-        assert weights is not None
-        assert weights["a"].item() == 20.0
-
-
-@pytest.mark.parametrize(
-    ("step", "recipe", "inputs"),
-    [(10, Recipe(seed=1), INPUTS), (10, Recipe(), {"--data": {}}), (0, Recipe(), INPUTS)],
-)
-def test_another_run_and_one_that_starts_again_do_without_them(
-    tmp_path: Path, step: int, recipe: Recipe, inputs: Inputs
-) -> None:
-    offered(best(tmp_path), 10, 0.9)
-    assert best(tmp_path, step, recipe, inputs).weights(torch.device("cpu")) is None
-    assert not (tmp_path / BEST_FILE).exists()
-
-
-def test_best_weights_of_another_model_are_refused(tmp_path: Path) -> None:
-    best(tmp_path).offer(10, 0.5, {"a": torch.zeros(2)})
-    message = r"of another model: its tensor 'a'.*; delete it, and the best weights are"
-    with pytest.raises(ValueError, match=message):
-        best(tmp_path, 10)
