@@ -31,7 +31,7 @@ NOT_RUN = {
     "data": "needs data that are not in the repository",
     "server": "asks a server that another block says how to start; tests of the server run one",
     "past": "ran at commit bc5221d, whose experiments are no longer in the tree",
-    "measurement": "measures the machine, for minutes, with nothing else running",
+    "measurement": "measures, for minutes; a test or another page runs the command on less",
     "tests": "runs tests that run anyway",
 }
 """What a page may say before a block: ``<!-- runs: network -->``."""

