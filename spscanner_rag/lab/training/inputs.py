@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -12,7 +11,6 @@ from spscanner_rag.checkpoint.digests import DIGESTS
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     PICKLED,
-    SAFETENSORS,
     SAFETENSORS_INDEX,
     TOKENIZER,
     WORD_VECTORS,
@@ -21,7 +19,7 @@ from spscanner_rag.checkpoint.file_access import (
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.training.start import RunFiles
 
-Inputs = dict[str, dict[str, str]]  # SHA-256 in hexadecimal, by option and by file of that option
+Inputs = dict[str, str]  # SHA-256 in hexadecimal, by option
 
 
 def inputs_of(files: RunFiles) -> Inputs:
@@ -31,58 +29,40 @@ def inputs_of(files: RunFiles) -> Inputs:
     ``config.json`` are not read for this, since loading checks them.
     """
     return {
-        "--data": _files(files.data),
-        "--validation": _files(files.validation),
-        "--base": {} if files.base is None else _checkpoint(current_files(locate(files.base))),
-        "--config": _files([files.config] if files.config else ()),
-        "--word-vectors": _files([files.word_vectors] if files.word_vectors else ()),
+        "--data": _digest(files.data),
+        "--validation": _digest(files.validation),
+        "--base": _digest([] if files.base is None else _of_checkpoint(current_files(locate(files.base)))),
+        "--config": _digest([files.config] if files.config else []),
+        "--word-vectors": _digest([files.word_vectors] if files.word_vectors else []),
     }
 
 
 def with_tokenizer(inputs: Inputs, tokenizer: Tokenizer) -> Inputs:
     """Add the tokenizer, which is known once the base is loaded or the vocabulary is learned."""
-    return inputs | {"tokenizer": {"tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest()}}
+    return inputs | {"tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest()}
 
 
 def input_difference(saved: Inputs, inputs: Inputs) -> str | None:
     """The first input that is not the one of a saved state; None if all are. Inputs that are not given pass."""
-    for option, given in inputs.items():
-        before = saved.get(option, {})
-        for place in dict.fromkeys(chain(given, before)):
-            if given.get(place) != before.get(place):
-                return (
-                    f"{option}: got {_shown(given.get(place))} as {place}, the state was made with "
-                    f"{_shown(before.get(place))}"
-                )
+    for option, digest in inputs.items():
+        if saved.get(option) != digest:
+            return f"{option} has other content than the state was made with"
     return None
 
 
-def _files(paths: Iterable[Path]) -> dict[str, str]:
-    """Digests by place."""
-    return {f"file {number}": _digest(path) for number, path in enumerate(paths, 1) if path.is_file()}
-
-
-def _checkpoint(folder: Path) -> dict[str, str]:
+def _of_checkpoint(folder: Path) -> list[Path]:
     section = read_json(folder / CONFIG).get("spscanner")
     recorded = section.get(DIGESTS) if isinstance(section, dict) else None
     checked = recorded if isinstance(recorded, dict) else {}
-    paths = [folder / name for name in (CONFIG, TOKENIZER, WORD_VECTORS)] + _weights(folder)
-    return {path.name: _digest(path) for path in paths if path.is_file() and path.name not in checked}
+    weights = [SAFETENSORS_INDEX, PICKLED, *sorted(path.name for path in folder.glob("*.safetensors"))]
+    return [folder / name for name in (CONFIG, TOKENIZER, WORD_VECTORS, *weights) if name not in checked]
 
 
-def _weights(folder: Path) -> list[Path]:
-    """The files that the weights are read from."""
-    if (folder / SAFETENSORS).is_file():
-        return [folder / SAFETENSORS]
-    if (folder / SAFETENSORS_INDEX).is_file():
-        return [folder / SAFETENSORS_INDEX, *sorted(folder.glob("model-*-of-*.safetensors"))]
-    return [folder / PICKLED]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _shown(digest: str | None) -> str:
-    return "nothing" if digest is None else f"SHA-256 {digest[:12]}..."
+def _digest(paths: Iterable[Path]) -> str:
+    """One digest of the content of files, in order."""
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.is_file():
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

@@ -24,7 +24,7 @@ from spscanner_rag.lab.training.state_file import (
 
 TYPES = {"step": int, "weights": dict}
 CONTENT: dict[str, Any] = {"step": 3, "weights": {"a": torch.arange(1000.0)}}
-INPUTS: Inputs = {"--data": {"file 1": "ab" * 32}}
+INPUTS: Inputs = {"--data": "ab" * 32}
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
@@ -107,11 +107,8 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     write_tensors(tmp_path / STATE_FILE, state())
     check_state(tmp_path, Recipe(), INPUTS)
     assert restored(tmp_path, Recipe(), INPUTS)["step"] == 1
-    other: Inputs = {"--data": {"file 1": "cd" * 32}}
-    message = (
-        r"with other inputs: --data: got SHA-256 cdcdcdcdcdcd\.\.\. as file 1, the state was made with SHA-256 "
-        r"abababababab\.\.\.; give the same again to resume it, or another --out to start again"
-    )
+    other: Inputs = {"--data": "cd" * 32}
+    message = "other inputs: --data has other content .*; give the same again to resume it, or another --out"
     for read in (check_state, restored):
         with pytest.raises(ValueError, match=message):
             read(tmp_path, Recipe(), other)
@@ -121,7 +118,7 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"recipe": "{"}, {"recipe": "[]"}, {"inputs": "{"}, {"inputs": "[1]"}, {"inputs": '{"--data": 1}'}],
+    [{"recipe": "{"}, {"recipe": "[]"}, {"inputs": "{"}, {"inputs": "[1]"}, {"inputs": "1"}],
 )
 def test_damaged_words_in_a_whole_file(tmp_path: Path, changes: dict[str, str]) -> None:
     write_tensors(tmp_path / STATE_FILE, state(**changes))
