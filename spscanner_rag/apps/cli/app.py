@@ -19,7 +19,7 @@ from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand
 from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.apps.cli.serve import serve
 from spscanner_rag.apps.cli.synthesize import synthesize
-from spscanner_rag.apps.cli.train import encoder, train, word_vectors
+from spscanner_rag.apps.cli.train import encoder, train
 from spscanner_rag.text.escaping import encodable, one_line
 
 app = typer.Typer(
@@ -38,7 +38,6 @@ app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
 app.command()(serve)
 app.command()(mcp)
 app.add_typer(synthesize, name="synthesize")
-app.command("word-vectors", cls=SeveralValues)(word_vectors)
 app.command(cls=SeveralValues)(encoder)
 app.command()(info)
 

@@ -1,4 +1,4 @@
-"""``spscanner train`` with what it shows, and ``spscanner word-vectors`` for its soft lexical channel."""
+"""``spscanner train`` with what it shows, and ``spscanner encoder``."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ def train(
     config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
     validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
     word_vectors: Path | None = option(
-        None, "Table of `spscanner word-vectors`, for lexical_soft and embedding_start."
+        None, "Word vectors for lexical_soft and embedding_start; default: the bundled checkpoint's."
     ),
     device: str = DEVICE,
     threads: int | None = THREADS,
@@ -53,46 +53,6 @@ def train(
             view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
         run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
         run.train(view.step, view.validated)
-
-
-def word_vectors(
-    model: str = option(
-        ..., "Embedding model: minilm (all-MiniLM-L6-v2), a name or folder for sentence-transformers."
-    ),
-    text: list[Path] = option(
-        ...,
-        "Files whose frequent words the table holds: plain text (.txt, .txt.gz, .txt.xz) or questions "
-        "(.jsonl, .jsonl.gz).",
-        "FILE...",
-    ),
-    out: Path = option(..., "File to write: word_vectors.safetensors."),
-    words: int = option(44_000, "Words, at most."),
-    dimensions: int = option(96, "Length of a vector, at most 128."),
-    progress: bool = option(True, "Say what is done."),
-) -> None:
-    """Embed frequent words one by one, and write their vectors for `spscanner train --word-vectors`."""
-    from spscanner_rag.apps.pages.terminal import line_of, open_console
-    from spscanner_rag.baselines.dense import MINILM, encoder_of
-    from spscanner_rag.checkpoint.file_access import write_word_vectors
-    from spscanner_rag.checkpoint.whole_file import whole_file
-    from spscanner_rag.lab.training.word_table import check_request, make_word_vectors
-
-    if not out.parent.is_dir():
-        raise ValueError(f"{out.parent}: no such folder; expected one to write {out.name} in")
-    check_request(text, words, dimensions)
-    console = open_console(sys.stderr)
-
-    def say(message: str) -> None:
-        if progress:
-            console.print(line_of(console, message), soft_wrap=True)
-
-    packaged = model in ("minilm", MINILM)
-    source = f"{MINILM} (Apache-2.0)" if packaged else Path(model).name
-    encoder = encoder_of(MINILM if packaged else model, batch_size=256)
-    table = make_word_vectors(text, encoder.passages, words, dimensions, source, say)
-    with whole_file(out) as unfinished:
-        write_word_vectors(unfinished, table)
-    say(f"{out}: {len(table):,} words, {table.dimensions} dimensions, {out.stat().st_size / 1e6:.1f} MB")
 
 
 def encoder(

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.checkpoint.file_access import TOKENIZER, read_json, read_word_vectors
+from spscanner_rag.checkpoint.file_access import TOKENIZER, WORD_VECTORS, read_json, read_word_vectors
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.whole_file import whole_file
 from spscanner_rag.lab.evidence.questions import Document
@@ -18,10 +18,6 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 
 _LEXICAL = ("match", "prior", "surroundings", "soft", "least_units")
-_NO_WORD_VECTORS = (
-    "the recipe asks for word vectors (lexical_soft or embedding_start); give --word-vectors FILE, which "
-    "`spscanner word-vectors` makes"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +29,11 @@ class RunFiles:
     out: Path
     base: str | None  # a checkpoint to start from
     config: Path | None  # or the configuration of a model to train from nothing
-    word_vectors: Path | None = None  # for a soft lexical channel or an embedding that starts from them
+    word_vectors: Path | None = None  # for a soft channel or an embedding's start; None: the bundled table
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base or a configuration, and the word vectors it needs."""
+    """Raise ``ValueError`` unless a run has either a base or a configuration, and a use for what is given."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
@@ -56,9 +52,6 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
             f"{files.word_vectors}: the recipe has no use for word vectors; "
             "expected lexical_soft or embedding_start"
         )
-    evidence_from_nothing = recipe.lexical_soft and files.config is not None and recipe.stage == "evidence"
-    if files.word_vectors is None and (starts or evidence_from_nothing):
-        raise ValueError(_NO_WORD_VECTORS)
 
 
 def start_checkpoint(
@@ -136,9 +129,7 @@ def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
 
 
 def _read_table(files: RunFiles) -> WordVectors:
-    if files.word_vectors is None:
-        raise ValueError(_NO_WORD_VECTORS)
-    return read_word_vectors(files.word_vectors)
+    return read_word_vectors(files.word_vectors or locate(None) / WORD_VECTORS)
 
 
 def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) -> Checkpoint:

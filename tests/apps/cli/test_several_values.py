@@ -28,7 +28,7 @@ SEVERAL = {name: command for name, command in COMMANDS.items() if repeatable(com
 
 
 def test_which_commands_have_such_options() -> None:
-    assert {"spscanner train", "spscanner batch", "spscanner eval", "spscanner word-vectors"} < set(SEVERAL)
+    assert {"spscanner train", "spscanner batch", "spscanner eval"} < set(SEVERAL)
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -158,15 +158,14 @@ def test_a_language_model_as_base_starts_with_a_share_of_the_soft_score(
     assert (plain.word_vectors, plain.model.soft_prior) == (None, None)
 
 
-def test_a_table_is_given_exactly_where_it_is_read(
+def test_a_table_is_the_one_given_where_it_is_read_or_the_bundled_one(
     tmp_path: Path, tiny_checkpoint: Path, shape: Path, table: Path
 ) -> None:
-    with pytest.raises(ValueError, match="give --word-vectors FILE, which `spscanner word-vectors` makes"):
-        start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU)
+    bundled = start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU).word_vectors
+    assert bundled is not None
+    assert len(bundled) > 40_000
     start, recall = Recipe(embedding_start=True), Recipe(recall_start=True)
     for asked, recipe, message in (
-        (files(tmp_path, config=shape), SOFT, "give --word-vectors FILE"),
-        (files(tmp_path, config=shape), start, "give --word-vectors FILE"),
         (files(tmp_path, config=shape, table=table), LEXICAL, "the recipe has no use for word vectors"),
         (files(tmp_path, tiny_checkpoint, table=table), start, "embedding_start is true with --base"),
         (
@@ -177,7 +176,8 @@ def test_a_table_is_given_exactly_where_it_is_read(
     ):
         with pytest.raises(ValueError, match=message):
             check_start(asked, recipe)
-    check_start(files(tmp_path, config=shape, table=table), SOFT)
+    for word_vectors in (table, None):
+        check_start(files(tmp_path, config=shape, table=word_vectors), SOFT)
     table.write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
         start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)

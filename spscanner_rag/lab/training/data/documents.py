@@ -4,12 +4,12 @@ import os
 import tempfile
 import weakref
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
-from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines, read_documents
+from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
 from spscanner_rag.scan.prepare import PreparedText, Reading
 
 
@@ -78,15 +78,6 @@ def source_of(path: Path) -> str:
     return path.name
 
 
-def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
-    """Raise ``ValueError`` for the first file that does not exist or has none of these suffixes."""
-    for path in paths:
-        if not path.is_file():
-            raise ValueError(f"{path}: no such file; expected {' or '.join(suffixes)}")
-        if not path.name.endswith(tuple(suffixes)):
-            raise ValueError(f"{path}: expected a file that ends in {' or '.join(suffixes)}")
-
-
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
     """Documents of plain text files, in order, without questions; documents of white space only are left out.
 
@@ -97,13 +88,6 @@ def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
         for number, text in enumerate(_texts(path), 1):
             if text.strip():
                 yield Document(f"{source}-{number}", source, "", text, ())
-
-
-def read_texts(path: Path) -> Iterator[Document]:
-    """Documents of a file of plain text or of questions, whichever it is."""
-    if path.name.endswith(QUESTION_SUFFIXES):
-        return read_documents([path])
-    return read_text_documents([path])
 
 
 def _texts(path: Path) -> Iterator[str]:

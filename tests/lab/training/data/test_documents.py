@@ -15,8 +15,6 @@ from spscanner_rag.lab.training.data.documents import (
     DocumentStore,
     PreparedTexts,
     read_text_documents,
-    read_texts,
-    refuse_other_files,
     source_of,
 )
 from spscanner_rag.scan.prepare import Reading
@@ -35,7 +33,6 @@ def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Pat
     assert [document.text for document in found] == ["One.\nTwo.\n", "Three \x1e four.\n", "Five."]
     assert [document.doc_id for document in found] == ["novels-1", "novels-2", "novels-4"]
     assert {document.source for document in found} == {"novels"}
-    assert list(read_texts(path)) == found
 
 
 @settings(max_examples=40)
@@ -56,13 +53,6 @@ def test_faults_name_file_and_line(tmp_path: Path) -> None:
     path.write_bytes(b"fine\n\xff\xfe\n")
     with pytest.raises(DataError, match=r"a\.txt, line 2: expected UTF-8"):
         list(read_text_documents([path]))
-    for name, message in (
-        ("a.pdf", r"a\.pdf: expected a file that ends in \.txt or"),
-        ("b.txt", "no such file"),
-    ):
-        (tmp_path / "a.pdf").touch()
-        with pytest.raises(ValueError, match=message):
-            refuse_other_files([tmp_path / name], TEXT_SUFFIXES)
 
 
 def test_question_files_are_called_by_their_folder(tmp_path: Path) -> None:
