@@ -12,9 +12,7 @@ from spscanner_rag.apps.cli.options import PROGRESS, argument, option, shows_pro
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.lab.llm.asking import Prices
-    from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
-    from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+    from spscanner_rag.lab.synthesis.making import SynthesisRun
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
@@ -90,7 +88,6 @@ def make(
     requests_per_minute: float | None = option(
         None, "Most requests a minute; default: no limit.", number=float
     ),
-    dry_run: bool = option(False, "Estimate requests, tokens and, with prices, the cost; ask nothing."),
     progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
@@ -126,36 +123,14 @@ def make(
     )
     source_files(options.sources)  # what is missing is reported before any work
     source_files(options.against)
-    with folder_lock(out):
-        if dry_run:
-            _estimate(settings, options, out, most)
-            return
-        with SynthesisRun(settings, options, out, workers, most, tell) as run:
-            run.run(_progress(shows_progress(progress)))
-            counts = run.write()
+    with folder_lock(out), SynthesisRun(settings, options, out, workers, most, tell) as run:
+        run.run(_progress(shows_progress(progress)))
+        counts = run.write()
     _write_summary(run, counts, out)
     if not run.outcomes.examples:
         raise typer.Exit(NOTHING_USABLE)
     if run.stopped:
         raise typer.Exit(ENDED_EARLY)
-
-
-def _estimate(settings: "SynthesisSettings", options: "RunOptions", out: Path, most: int | None) -> None:
-    from spscanner_rag.lab.synthesis.making import estimate_of
-    from spscanner_rag.lab.synthesis.outcomes import ESTIMATE, write_json
-
-    figures = estimate_of(settings, options, most, tell)
-    write_json(out / ESTIMATE, figures)
-    sys.stdout.write(
-        f"{figures['sub_documents']:,} sub-documents of {figures['documents']:,} documents, "
-        f"{figures['requests']:,} requests, {figures['prompt_tokens']:,} prompt tokens, "
-        f"{figures['reply_tokens']:,} reply tokens{_cost(figures['cost'], options.prices)}\n"
-        f"{one_line(str(out / ESTIMATE))}: the estimate; nothing was asked\n"
-    )
-
-
-def _cost(cost: float, prices: "Prices") -> str:
-    return f", cost {cost:,.2f}" if prices.prompt or prices.reply else ", no prices given"
 
 
 @contextmanager

@@ -4,14 +4,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
-from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import (
     Asker,
@@ -22,7 +21,6 @@ from spscanner_rag.lab.llm.asking import (
     RunEndedError,
     in_order,
 )
-from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
@@ -32,14 +30,13 @@ from spscanner_rag.lab.synthesis.conversation import (
     read_prompts,
 )
 from spscanner_rag.lab.synthesis.outcomes import (
-    ESTIMATE,
     REPLIES,
     SUMMARY,
     OutcomeFile,
     keep_settings,
     write_json,
 )
-from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
+from spscanner_rag.lab.synthesis.scripted import NAME
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import read_sources, source_files
 from spscanner_rag.lab.synthesis.strategies import (
@@ -60,9 +57,6 @@ MOST_FAILURES = 20
 """A run ends after so many sub-documents in a row without a reply: the provider is not there."""
 
 PRICED_ENCODING = "o200k_base"  # tokens are counted with this encoding where a reply does not report them
-
-REPLY_TOKENS = 60
-"""Tokens that an estimate takes a reply to have at least; a list of links is longer, and counts as scripted."""
 
 Show = Callable[["SynthesisRun"], object]
 
@@ -148,10 +142,7 @@ class SynthesisRun:
     def write(self) -> dict[str, int]:
         """Write the training file, the test file and the summary; return the number of examples of each file."""
         counts = self.outcomes.write_files(self.out)
-        summary: dict[str, Any] = self.summary() | {"files": counts}
-        if (path := self.out / ESTIMATE).exists():
-            summary["estimate"] = parse_json(path.read_text(encoding="utf-8"))
-        write_json(self.out / SUMMARY, summary)
+        write_json(self.out / SUMMARY, self.summary() | {"files": counts})
         return counts
 
     def summary(self) -> dict[str, Any]:
@@ -165,7 +156,10 @@ class SynthesisRun:
             "examples": outcomes.examples,
             "dropped": dict(outcomes.reasons.most_common()),
             "malformed_replies": dict(outcomes.malformed.most_common()),
-            **spent(self.budget),
+            "requests": self.budget.requests,
+            "prompt_tokens": self.budget.usage.prompt_tokens,
+            "reply_tokens": self.budget.usage.reply_tokens,
+            "cost": round(self.budget.cost, 6),
             "seconds": round(self.seconds, 1),
             "stopped": self.stopped,
         }
@@ -270,44 +264,3 @@ def price_counter(notify: Notify) -> CountTokens:
     except OSError as error:
         notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
         return bundled_token_counter()
-
-
-def spent(budget: Budget) -> dict[str, Any]:
-    """Return what was asked, as JSON."""
-    return {
-        "requests": budget.requests,
-        "prompt_tokens": budget.usage.prompt_tokens,
-        "reply_tokens": budget.usage.reply_tokens,
-        "cost": round(budget.cost, 6),
-    }
-
-
-def estimate_of(
-    settings: SynthesisSettings, options: RunOptions, most: int | None, notify: Notify
-) -> dict[str, Any]:
-    """Return what a run would ask and cost, as JSON, with the scripted model as the one that replies.
-
-    Prompts are those of a real run, up to the words of questions and connections. A real model refuses and
-    finds no link here and there, so that fewer examples come; malformed replies cost more.
-    """
-    supply, count_tokens = supply_of(settings, options, notify), price_counter(notify)
-    maker, prompts = maker_of(settings, options, supply.detector), read_prompts(options.prompts)
-    budget, sub_documents = Budget(prices=options.prices), 0
-
-    def ask(model: LanguageModel, prompt: str) -> str:
-        reply = model(prompt)
-        budget.requests += 1
-        budget.usage += Usage(count_tokens(prompt), max(REPLY_TOKENS, count_tokens(reply)))
-        return reply
-
-    for sub in islice(supply.of(read_sources(source_files(options.sources))), most):
-        if supply.reason_against(sub) is None:
-            sub_documents += 1
-            with suppress(DroppedError):
-                maker.make(sub, Conversation(ask, SCRIPTED, prompts, tries=1))
-    return {
-        "documents": supply.documents,
-        "documents_left_out": dict(supply.left_out),
-        "sub_documents": sub_documents,
-        **spent(budget),
-    }

@@ -11,7 +11,7 @@ from spscanner_rag.files.json_files import append_records, complete_lines, diffe
 from spscanner_rag.lab.evidence.questions import DataError
 
 SETTINGS, REPLIES, OUTCOMES = "settings.json", "replies.jsonl", "outcomes.jsonl"
-TRAIN, TEST, SUMMARY, ESTIMATE = "train.jsonl", "test.jsonl", "summary.json", "estimate.json"
+TRAIN, TEST, SUMMARY = "train.jsonl", "test.jsonl", "summary.json"
 
 
 class OutcomeFile:
