@@ -48,11 +48,6 @@ class BM25(CollectionBaseline):
         Number of texts whose index is kept for further questions.
     unit
         See `Baseline`.
-
-    Raises
-    ------
-    ImportError, ValueError
-        Without bm25s; for a number out of range, or a language without a stemmer.
     """
 
     name = "bm25"

@@ -39,11 +39,6 @@ class Cascade(Combined):
         stage's tokenizer if it has one, else the bundled scanner's.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a stage that is not a `Scorer`; for different units without ``unit``, or a number out of range.
     """
 
     def __init__(

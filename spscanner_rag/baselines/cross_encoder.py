@@ -46,12 +46,6 @@ class CrossEncoder(Pointwise):
     ----------
     units_cut : int
         Number of units, over all calls, whose end was not read.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        Without sentence-transformers; for an object that is no cross-encoder; for a model that does not exist
-        or has several labels, or a number out of range.
     """
 
     def __init__(

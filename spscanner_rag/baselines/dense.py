@@ -105,11 +105,6 @@ class Dense(Baseline):
         Number of texts whose vectors are kept for further questions.
     unit
         See `Baseline`.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        Without sentence-transformers, if needed; for an invalid argument, or a preset that needs remote code.
     """
 
     keeps_texts = True
@@ -299,11 +294,6 @@ class LateChunking(Baseline):
         Number of texts whose vectors are kept for further questions.
     unit
         See `Baseline`.
-
-    Raises
-    ------
-    CheckpointError, TypeError
-        If there is no such model, it is of another kind, or the object embeds nothing.
     """
 
     keeps_texts = True

@@ -35,11 +35,6 @@ class Hybrid(Combined):
         One for each scorer, not negative and not all 0. Default: all the same.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an object that is not a `Scorer`; for fewer than two, invalid weights or an unknown fusion.
     """
 
     def __init__(

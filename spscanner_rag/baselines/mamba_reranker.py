@@ -113,13 +113,6 @@ class MambaReranker(Pointwise):
         Number of tokens at the start of each unit that are read, not counting the template. Default: all.
     unit, device, dtype, tokenizer, **hub
         See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
-
-    Raises
-    ------
-    CheckpointError
-        If the checkpoint is missing or damaged, or has no head or one with several labels.
-    ValueError
-        For an argument out of range, or a tokenizer without the end token.
     """
 
     def __init__(

@@ -44,12 +44,6 @@ class LateInteraction(Baseline):
         Units per forward pass.
     unit, device, trust_remote_code
         See `Dense`.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        Without sentence-transformers; for another object, a ColBERT checkpoint without a projection, or a
-        number out of range.
     """
 
     def __init__(

@@ -66,11 +66,6 @@ class Propositions(Baseline):
         passage. Without one, a passage that does not name its subject gives propositions that do not either.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
         See `Seq2Seq`.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError
-        Without transformers, or for an invalid argument.
     """
 
     keeps_texts = True

@@ -67,11 +67,6 @@ class RemoteScanner:
         server says. Nothing else is sent again.
     batch_characters, batch_texts : int
         A call with more text, or more texts, is split into requests of about this size.
-
-    Raises
-    ------
-    ImportError, ValueError
-        Without httpx; for an address that is not http or https, or a number out of range.
     """
 
     name = "remote"
