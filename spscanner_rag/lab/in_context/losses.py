@@ -106,7 +106,7 @@ def digits_after(
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]  # (queries, digits)
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)
-    read = model.read_queries(pad_sequence(rows, batch_first=True), documents, asking=last)
+    read = model.read_queries(pad_sequence(rows, batch_first=True), documents)
     places = last[:, None] + torch.arange(digits.shape[1] + 1, device=model.device)  # (queries, digits + 1)
     return read.logits.gather(1, places[..., None].expand(-1, -1, 10))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 from tokenizers import Tokenizer
@@ -27,28 +27,14 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 class ReadingSettings:
     """The way queries attend to documents.
 
-    ``ssmax`` says what N in s_L * log N is: the number of the documents that a layer attends to, the number of its
-    keys, or None for plain attention. The layers up to ``routing_layer``, counted from 0, attend to all documents;
-    those above it to the ``best_documents`` with the largest R in it.
+    ``ssmax``: attention is scaled by s_L * log N, N being the documents that a layer attends to. The layers
+    up to ``routing_layer``, counted from 0, attend to all documents; those above it to the ``best_documents`` with
+    the largest R in it.
     """
 
     routing_layer: int
     best_documents: int = 256
-    ssmax: Literal["documents", "keys"] | None = "documents"
-
-
-@dataclass(frozen=True)
-class DocumentPart:
-    """The documents that a layer attends to."""
-
-    documents: int
-    tokens: int | Tensor  # of all queries, or of each: (queries, 1, 1, 1, 1)
-    places: Tensor | None = None  # (tokens,) of all queries' documents; None: all
-    hidden: Tensor | None = None  # (queries, tokens of all documents): what a query does not attend to
-
-    def of(self, layer: Tensor) -> Tensor:
-        """Keys or values of a layer (kv_heads, tokens, head_dim)."""
-        return layer if self.places is None else layer[:, self.places]
+    ssmax: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,17 +65,6 @@ class DocumentKeys:
     def tokens_of(self, documents: Tensor) -> Tensor:
         """Return the places of the tokens of some documents, in the corpus's order: (their tokens,)."""
         return torch.isin(self.document_of, documents).nonzero()[:, 0]
-
-    def part(self, documents: Tensor | None) -> DocumentPart:
-        """Return some documents (documents,), as many for each query (queries, documents), or all: None."""
-        if documents is None:
-            return DocumentPart(self.documents, int(self.lengths.sum()))
-        if documents.dim() == 1:
-            places = self.tokens_of(documents)
-            return DocumentPart(len(documents), len(places), places=places)
-        inside = torch.zeros(len(documents), self.documents, dtype=torch.bool, device=documents.device)
-        hidden = ~inside.scatter(1, documents, True)[:, self.document_of]
-        return DocumentPart(documents.shape[1], (~hidden).sum(1)[:, None, None, None, None], hidden=hidden)
 
     @classmethod
     def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
@@ -246,45 +221,35 @@ class BlockSearchModel(nn.Module):
         documents: DocumentKeys,
         before: QueryKeys | None = None,
         selected: Tensor | None = None,
-        asking: Tensor | None = None,
     ) -> Read:
         """Read tokens of queries, (queries, tokens), after those of ``before``.
 
-        The layers above the routing layer attend to ``selected``, (documents,) or (queries, documents); by
-        default what the ``asking`` token, (queries,), routes to, the last before the code.
+        The layers above the routing layer attend to the documents ``selected``, by default those that the last
+        token of a single query routes to; several queries attend to all, as in training.
         """
-        settings, layers = self.settings, list(self.decoder.model.layers)
+        settings = self.settings
         first = DOCUMENT_TOKENS + (before.tokens if before else 0)
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
         routing, keys, values = torch.empty(0), [], []
-        own: int | Tensor = first - DOCUMENT_TOKENS + ids.shape[1]
-        if asking is not None:  # without padding
-            own = asking[:, None, None, None, None] + 1
-        whole, above = documents.part(None), documents.part(selected)
-        for number, layer in enumerate(layers):
+        attended, places = documents.documents, None  # the documents of a layer, and their tokens; None: all
+        for number, layer in enumerate(self.decoder.model.layers):
+            if number == settings.routing_layer + 1 and selected is not None:
+                attended, places = len(selected), documents.tokens_of(selected)
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
                 key = torch.cat([before.keys[number], key], 2)
                 value = torch.cat([before.values[number], value], 2)
             keys.append(key)
             values.append(value)
-            part = above if number > settings.routing_layer else whole
-            mixed, scores = query_attention(
-                query,
-                part.of(documents.keys[number]),
-                part.of(documents.values[number]),
-                key,
-                value,
-                self._factor(number, part.documents, part.tokens + own),
-                hidden=part.hidden,
-                asking=asking,
-            )
+            of_documents = documents.keys[number], documents.values[number]
+            if places is not None:
+                of_documents = of_documents[0][:, places], of_documents[1][:, places]
+            mixed, scores = query_attention(query, *of_documents, key, value, self._factor(number, attended))
             if number == settings.routing_layer:
                 routing = routing_scores(scores, documents.document_of, documents.documents)
-                if selected is None and documents.documents > settings.best_documents:
-                    selected = _best(routing, settings.best_documents)
-                    above = documents.part(selected)
+                if selected is None and len(ids) == 1 and documents.documents > settings.best_documents:
+                    selected = routing[0].topk(settings.best_documents).indices.sort().values
             hidden = _after_attention(layer, hidden, mixed)
         logits = self.digit_logits(self.decoder.model.norm(hidden))
         return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
@@ -299,12 +264,11 @@ class BlockSearchModel(nn.Module):
         """Lay out a query as a batch of one: (1, tokens)."""
         return torch.from_numpy(self.layout.query(query))[None].to(self.device)
 
-    def _factor(self, layer: int, documents: int, keys: int | Tensor) -> Tensor:
-        """Return s_L * log N, of the shape of N, which is at least 2: log 1 = 0 would make all weights equal."""
-        if self.settings.ssmax is None:
+    def _factor(self, layer: int, documents: int) -> Tensor:
+        """s_L * log N of a layer, where N is at least 2: log 1 = 0 would make all weights equal."""
+        if not self.settings.ssmax:
             return torch.ones((), device=self.device)
-        n = torch.as_tensor(documents if self.settings.ssmax == "documents" else keys, device=self.device)
-        return self.ssmax[layer] * n.clamp_min(2).log()
+        return self.ssmax[layer] * math.log(max(2, documents))
 
     def _projected(self, layer: Any, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: ANN401
         """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
@@ -325,12 +289,6 @@ def _after_attention(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:  # no
     return result
 
 
-def _best(routing: Tensor, most: int) -> Tensor:
-    """Return the documents with the largest R, increasing: (most,) for one query, else (queries, most)."""
-    best = routing.topk(most).indices.sort().values
-    return best[0] if len(best) == 1 else best
-
-
 def _one(token: int | list[int] | None) -> int | None:
     return token[0] if isinstance(token, list) else token
 
@@ -346,17 +304,13 @@ def query_attention(
     own_keys: Tensor,
     own_values: Tensor,
     factor: Tensor,
-    *,
-    hidden: Tensor | None = None,
-    asking: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention of queries, (queries, heads, tokens, head_dim), to all document tokens and causally to their own.
 
     weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025, "Scalable-Softmax Is
-    Superior for Attention") has the factor s_L * log N, (queries, 1, 1, 1, 1), and plain attention 1. ``keys``
-    are (kv_heads, document tokens, head_dim), ``own_keys`` (queries, kv_heads, own tokens, head_dim),
-    ``hidden`` (queries, document tokens) those not attended to. Returns the mixed values, as ``queries``, and
-    the ``asking`` token's scores without the factor: (queries, heads, document tokens).
+    Superior for Attention") has the factor s_L * log N, and plain attention 1. ``keys`` are (kv_heads, document
+    tokens, head_dim), ``own_keys`` (queries, kv_heads, own tokens, head_dim). Returns the mixed values, as
+    ``queries``, and the last token's scores without the factor: (queries, heads, document tokens).
     """
     n, heads, tokens, width = queries.shape
     # (queries, kv_heads, heads of each, tokens, head_dim)
@@ -366,17 +320,12 @@ def query_attention(
     own = own_keys.shape[2]
     later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(own - tokens + 1)
     # masked after the product: the gradient of the factor would be 0 * infinity
-    of_corpus = factor * to_documents
-    if hidden is not None:
-        of_corpus = of_corpus.masked_fill(hidden[:, None, None, None], -math.inf)
-    scaled = torch.cat([of_corpus, (factor * to_own).masked_fill(later, -math.inf)], -1)
+    scaled = torch.cat([factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1)
     weights = torch.softmax(scaled.float(), -1).to(values.dtype)
     of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
     mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
     mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
-    rows = torch.arange(n, device=queries.device)
-    places = torch.full_like(rows, tokens - 1) if asking is None else asking
-    return mixed.reshape(n, heads, tokens, width), to_documents[rows, :, :, places].reshape(n, heads, -1)
+    return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(n, heads, -1)
 
 
 def routing_scores(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:

@@ -3,13 +3,11 @@ import json
 import math
 import random
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout, digits_of, draw_codes
 from spscanner_rag.lab.in_context.model import (
@@ -64,7 +62,7 @@ def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[in
 
 
 def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(model: BlockSearchModel) -> None:
-    plain = model.with_settings(ssmax=None)
+    plain = model.with_settings(ssmax=False)
     documents = plain.read_documents(TEXTS, CODES)
     expected = with_explicit_mask(plain, TEXTS, CODES)
     assert expected.std() > 0.1
@@ -82,14 +80,11 @@ def test_the_order_of_documents_does_not_matter(model: BlockSearchModel) -> None
 
 def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchModel) -> None:
     documents = model.read_documents(TEXTS, CODES)
-    plain = logits(model.with_settings(ssmax=None), documents)
-    keys = int(documents.lengths.sum()) + len(model.layout.query(QUERY))
-    for counted, n in (("documents", len(TEXTS)), ("keys", keys)):
-        scaled = model.with_settings(ssmax=counted)
-        assert torch.allclose(scaled.ssmax.float(), torch.full((4,), SSMAX_START))
-        assert (logits(scaled, documents) - plain).abs().max() > 1e-3
-        scaled.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(n)))
-        torch.testing.assert_close(logits(scaled, documents), plain, rtol=0, atol=1e-5)
+    plain = logits(model.with_settings(ssmax=False), documents)
+    assert torch.allclose(model.ssmax.float(), torch.full((4,), SSMAX_START))
+    assert (logits(model, documents) - plain).abs().max() > 1e-3
+    model.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(len(TEXTS))))
+    torch.testing.assert_close(logits(model, documents), plain, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("best", [5, 6, 1000])
@@ -117,31 +112,6 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
     assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("ssmax", ["documents", "keys", None])
-def test_several_queries_are_each_read_with_their_own_best_documents(
-    model: BlockSearchModel, ssmax: Literal["documents", "keys"] | None
-) -> None:
-    routed = model.with_settings(best_documents=2, routing_layer=1, ssmax=ssmax)
-    documents = routed.read_documents(TEXTS, CODES)
-    queries = [
-        routed.query_ids(query)[0] for query in (QUERY, "What fell again and again, and where?", "Left?")
-    ]
-    last = torch.tensor([len(query) - 1 for query in queries])
-    rows, given = pad_sequence(queries, batch_first=True), torch.tensor([[0, 1], [2, 4], [1, 3]])
-    with torch.inference_mode():
-        routed_together = routed.read_queries(rows, documents, asking=last)
-        together = routed.read_queries(rows, documents, selected=given, asking=last)
-        for row, query in enumerate(queries):
-            alone = routed.read_queries(query[None], documents)
-            assert routed_together.selected is not None
-            assert alone.selected is not None
-            assert routed_together.selected[row].tolist() == alone.selected.tolist()
-            torch.testing.assert_close(routed_together.routing[row], alone.routing[0], rtol=0, atol=1e-5)
-            alone = routed.read_queries(query[None], documents, selected=given[row])
-            found = together.logits[row, : len(query)]
-            torch.testing.assert_close(found, alone.logits[0], rtol=0, atol=1e-5)
-
-
 def test_attention_and_routing_by_hand() -> None:
     scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])  # (1, 2 heads, 4 tokens)
     found = routing_scores(scores, torch.tensor([0, 0, 1, 2]), 3)
@@ -160,11 +130,11 @@ def test_attention_and_routing_by_hand() -> None:
 
 
 def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
-    changed = model.with_settings(routing_layer=1, best_documents=3, ssmax="keys")
+    changed = model.with_settings(routing_layer=1, best_documents=3, ssmax=False)
     changed.ssmax = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
     changed.save(tmp_path / "own")
     loaded = BlockSearchModel.from_pretrained(tmp_path / "own")
-    assert loaded.settings == ReadingSettings(1, 3, "keys")
+    assert loaded.settings == ReadingSettings(1, 3, False)
     documents = changed.read_documents(TEXTS, CODES)
     torch.testing.assert_close(
         logits(loaded, loaded.read_documents(TEXTS, CODES)), logits(changed, documents), rtol=0, atol=1e-5
