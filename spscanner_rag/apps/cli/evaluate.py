@@ -67,8 +67,9 @@ def evaluate(
     from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 
-    study, documents, bad = _study(data, compared, which, variants, of_many)
-    answering = _Answering(answers, study) if answers.answers is not None else None
+    answered = answers.answers is not None
+    study, documents, bad = _study(data, compared, which, variants, of_many, answered)
+    answering = _Answering(answers, study) if answered else None
     run_arguments = {
         "max_questions": which.max_questions,
         "seed": which.seed,
@@ -108,6 +109,7 @@ def _study(
     which: QuestionOptions,
     variants: Variants,
     of_many: CorpusOptions,
+    answered: bool,
 ) -> "tuple[Study, list[Document], int]":
     """Return the study, its documents, and the number of their bad lines that were left out."""
     from spscanner_rag.lab.evaluation.ablation import ablations, scanners_among
@@ -155,6 +157,7 @@ def _study(
         which.seed,
         calibration=variants.calibration,
         cutoffs=measured,
+        answered=answered,
     )
     return study, documents, bad
 
@@ -266,13 +269,14 @@ class _Answering:
             answer_lines,
             answer_rows,
             answer_table,
+            length_table,
             retriever_sources,
             whole_documents,
         )
         from spscanner_rag.lab.llm.asking import Asker, Budget
         from spscanner_rag.lab.llm.replies import ReplyFile
 
-        sources = retriever_sources(self.study.settings, scorers, titles)
+        sources = retriever_sources(self.study.settings, scorers, titles, self.options.answer_units)
         if self.options.direct_answers:
             sources.append(whole_documents(self.options.direct_window))
         with ReplyFile(out / "answer-replies.jsonl") as replies:
@@ -288,10 +292,10 @@ class _Answering:
         rows = answer_rows(sets, self.study.seed)
         write_whole(out / "answers.jsonl", "".join(f"{json.dumps(line)}\n" for line in answer_lines(sets)))
         named = {"model": self.options.answers, "judge": self.options.judge, "form": self.options.answer_form}
-        table = answer_table(sets, rows, self.judge is not None)
+        tables = [answer_table(sets, rows, self.judge is not None), length_table(rows)]
         found = replace(
             result,
-            tables=[*result.tables, table],
+            tables=[*result.tables, *tables],
             files={**result.files, "answers.json": {**named, "spent": spent, "rows": rows}},
         )
         return found, budget.stopped
@@ -308,7 +312,7 @@ class _Answering:
                 def show(done: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
                     bars.update(bar, completed=done)
 
-                form: AnswerLength = self.options.answer_form  # type: ignore[assignment]  # one of `FORMS`
+                form: AnswerLength | None = self.options.answer_form  # type: ignore[assignment]  # or refused
                 shown = replace(asker, progress=show)
                 sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
         return sets

@@ -9,8 +9,6 @@ from spscanner_rag.apps.cli.options import names_in, option
 if TYPE_CHECKING:
     from spscanner_rag.lab.evaluation.settings import Setting
 
-FORMS = ("phrase", "sentence", "paragraph")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
@@ -172,7 +170,12 @@ class AnswerOptions:
     direct_window: int = option(
         120_000, "Tokens of these windows; each begins half a window after the last.", "N", least=1
     )
-    answer_form: str = option("sentence", "Form of the answers: phrase, sentence or paragraph.")
+    answer_form: str | None = option(
+        None, "Form of the answers: phrase, sentence or paragraph. Default: that of the data, else sentence."
+    )
+    answer_units: int | None = option(
+        None, "With --answers: so many of the best units instead.", "N", least=1
+    )
     max_requests: int | None = option(
         None,
         "With --answers: most requests to both models, earlier runs in the folder included.",
@@ -183,9 +186,12 @@ class AnswerOptions:
     def __post_init__(self) -> None:
         if self.answers is None:
             needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
-                       "--max-requests": self.max_requests}  # fmt: skip
+                       "--max-requests": self.max_requests, "--answer-units": self.answer_units}  # fmt: skip
             for name, value in needing.items():
                 if value is not None:
                     raise ValueError(f"got {name} without --answers; expected both, or neither")
-        if self.answer_form not in FORMS:
-            raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {', '.join(FORMS)}")
+        from spscanner_rag.lab.evidence.questions import ANSWER_FORMS
+
+        if self.answer_form is not None and self.answer_form not in ANSWER_FORMS:
+            forms = ", ".join(ANSWER_FORMS)
+            raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {forms}")

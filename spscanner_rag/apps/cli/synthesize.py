@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +33,29 @@ synthesize = typer.Typer(
 synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
 
 
-@synthesize.command("from-released", short_help="Convert the authors' training files.")
+@synthesize.command("from-released", short_help="Convert the authors' files.")
 def from_released(
-    files: list[Path] = argument("Released training files, JSONL.", "FILE..."),
+    files: list[Path] = argument("Released files: training files, .jsonl, or test files, .json.", "FILE..."),
     out: Path = option(..., "Question file to write, .jsonl."),
-    tokenizer: Path = option(..., "tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the files hold."),
+    tokenizer: Path | None = option(
+        None, "tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the training files hold."
+    ),
 ) -> None:
-    """Convert the training files that the paper's authors released, for people who have them."""
+    """Convert the files that the paper's authors released, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
     from spscanner_rag.checkpoint.whole_file import whole_file
-    from spscanner_rag.lab.synthesis.released import read_released
+    from spscanner_rag.lab.synthesis.released import read_released, read_released_tests
 
+    training = [path for path in files if path.suffix != ".json"]
+    if training and tokenizer is None:
+        raise ValueError(f"got {training[0]}, a training file, without --tokenizer; expected both")
+    tokens = [] if tokenizer is None else [read_released(training, read_tokenizer(tokenizer))]
+    lines = chain(*tokens, *(read_released_tests(path) for path in files if path.suffix == ".json"))
     with whole_file(out) as unfinished, unfinished.open("w", encoding="ascii") as target:
         count = 0
-        for line in read_released(files, read_tokenizer(tokenizer)):
+        for line in lines:
             target.write(json.dumps(line) + "\n")
             count += 1
         if not count:
-            raise ValueError(f"{files[0]}: no record; expected released training data")
+            raise ValueError(f"{files[0]}: no record; expected released data")
     sys.stdout.write(f"{count:,} questions in {one_line(str(out))}\n")

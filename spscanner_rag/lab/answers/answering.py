@@ -38,6 +38,7 @@ class AnswerTask:
     contexts: tuple[str, ...]  # one text, or windows to combine the answers of
     references: tuple[str, ...]  # one match is enough
     choices: tuple[str, ...] = ()  # options of a multiple-choice question, which include the references
+    length: AnswerLength = "sentence"  # that the model is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,6 @@ def scored_answers(
     tasks: Iterable[AnswerTask],
     judge: LanguageModel | None,
     asker: Asker,
-    length: AnswerLength = "sentence",
 ) -> list[AnswerScore]:
     """Let a language model answer questions, and score the answers; without a judge by their words alone.
 
@@ -94,9 +94,9 @@ def scored_answers(
             _check(task, references)
             kept.append(replace(task, contexts=(), references=references))
             windows.append(len(task.contexts))
-            yield from _prompts(task, length)
+            yield from _prompts(task)
 
-    answers = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker, length)
+    answers = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker)
     verdicts: dict[int, Verdict] = {}
     if judge is not None:
         answered = [(i, answer.text) for i, answer in enumerate(answers) if answer.text is not None]
@@ -150,8 +150,9 @@ def _check(task: AnswerTask, references: Sequence[str]) -> None:
         )
 
 
-def _prompts(task: AnswerTask, length: AnswerLength) -> Iterator[str]:
+def _prompts(task: AnswerTask) -> Iterator[str]:
     """A prompt for each of the contexts."""
+    length = task.length
     if len(task.contexts) == 1:
         yield answer_prompt(task.question, task.contexts[0], task.choices, length)
         return
@@ -165,7 +166,6 @@ def _joined(
     windows: Sequence[int],
     model: LanguageModel,
     asker: Asker,
-    length: AnswerLength,
 ) -> list[Answer]:
     """The answer to each task; those from several windows are joined by one more prompt."""
     parts = [[next(replies) for _ in range(number)] for number in windows]
@@ -176,7 +176,7 @@ def _joined(
             tasks[i].question,
             [without_thoughts(part.text or "") for part in parts[i]],
             tasks[i].choices,
-            length,
+            tasks[i].length,
         )
         for i in to_join
     )

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
@@ -14,6 +16,7 @@ from spscanner_rag.lab.answers.answering import (
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.corpora import segmenter_for
+from spscanner_rag.lab.evaluation.rows import LENGTH_EDGES
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
 from spscanner_rag.lab.evaluation.tables import Share, Table
@@ -61,11 +64,15 @@ class AnswerSet:
 
 
 def retriever_sources(
-    settings: Sequence[Setting], scorers: Mapping[Setting, Scorer], titles: dict[str, str]
+    settings: Sequence[Setting],
+    scorers: Mapping[Setting, Scorer],
+    titles: dict[str, str],
+    best: int | None = None,
 ) -> list[AnswerSource]:
-    """A source for each setting: its best 50 sentences or 5 chunks, as in the paper; fills ``titles``."""
+    """A source for each setting: ``best`` units, else the paper's 50 sentences or 5 chunks. Fills ``titles``."""
     return [
-        AnswerSource(setting.label, _best_units(setting, scorers[setting], titles)) for setting in settings
+        AnswerSource(setting.label, _best_units(setting, scorers[setting], titles, best))
+        for setting in settings
     ]
 
 
@@ -97,25 +104,29 @@ def answer_from(
     model: LanguageModel,
     judge: LanguageModel | None,
     asker: Asker,
-    length: AnswerLength = "sentence",
+    length: AnswerLength | None = None,
 ) -> AnswerSet:
-    """Score a model's answers to `questions_with_answers` from one source; the asker's counts start anew."""
+    """Score a model's answers to `questions_with_answers` from one source; the asker's counts start anew.
+
+    Without a ``length`` each is asked for in the form that its question names, else in a sentence.
+    """
     asker.asked.clear()
 
     def tasks() -> Iterator[AnswerTask]:
         for document, question in questions:
             contexts = source.contexts(document, question)
-            yield AnswerTask(question.qid, question.text, contexts, question.answers, question.choices)
+            form: AnswerLength = length or question.answer_form or "sentence"  # type: ignore[assignment]
+            yield AnswerTask(question.qid, question.text, contexts, question.answers, question.choices, form)
 
-    scores = scored_answers(model, tasks(), judge, asker, length)
+    scores = scored_answers(model, tasks(), judge, asker)
     answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, scores, strict=True))
     judging = Asked() if judge is None else asker.asked.get(judge, Asked())
     return AnswerSet(source.label, tuple(answers), asker.asked.get(model, Asked()), judging)
 
 
-def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str]) -> Contexts:
+def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str], best: int | None) -> Contexts:
     segmenter = segmenter_for(setting.unit, scorer)
-    top_k = PAPER_UNITS.get(setting.unit, 10)
+    top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
 
     def contexts(document: Document, question: Question) -> tuple[str, ...]:
         titles.clear()
@@ -136,14 +147,15 @@ _SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
 def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[dict[str, object]]:
     """A row for each set of answers and source of questions, then for "macro" and "micro", the means over sources.
 
-    A score is None where no answer has it. The counts of prompts and tokens are in the row "micro" only.
+    A score is None where no answer has it. "length" is None, or where a bin of document lengths begins, in
+    characters: rows "macro" for each bin come last (the paper's Figure 3). Counts are in the row "micro" alone.
     """
     return [row for own in sets for row in _rows(own, seed)]
 
 
 def answer_table(sets: Sequence[AnswerSet], rows: Sequence[Mapping[str, object]], judged: bool) -> Table:
     """A line for each set, with macro means, and what its answers took."""
-    macro = {row["answers_from"]: row for row in rows if row["source"] == "macro"}
+    macro = {row["answers_from"]: row for row in rows if row["source"] == "macro" and row["length"] is None}
     body: list[list[str | Share]] = []
     for own in sets:
         scores = [_cell(macro[own.label][name]) for name in _SCORES]
@@ -159,6 +171,17 @@ def answer_table(sets: Sequence[AnswerSet], rows: Sequence[Mapping[str, object]]
     head = ["answers from", "accuracy", "token F1", "exact match", "questions", "failed", "undecided", "prompts",
             "prompt tokens", "reply tokens"]  # fmt: skip
     return Table("Answers", about, head, body)
+
+
+def length_table(rows: Sequence[Mapping[str, object]]) -> Table:
+    """A line for each set of answers and bin of document lengths."""
+    body = [
+        [str(row["answers_from"]), f"{row['length']:,}", *(_cell(row[name]) for name in _SCORES)]
+        for row in rows
+        if row["length"] is not None
+    ]
+    about = "Macro means in percent of the documents from so many characters on, up to the next line's."
+    return Table("Answers by length", about, ["answers from", "characters", *_SCORES], body)
 
 
 def answer_lines(sets: Iterable[AnswerSet]) -> list[dict[str, object]]:
@@ -179,19 +202,23 @@ def answer_lines(sets: Iterable[AnswerSet]) -> list[dict[str, object]]:
 
 
 def _rows(own: AnswerSet, seed: int) -> list[dict[str, object]]:
-    samples = {name: _samples(own.answers, score) for name, score in _SCORES.items()}
     sources = sorted({answer.document.source for answer in own.answers})
-    averages: dict[str, Average] = {"macro": "macro", "micro": "micro"}
-    rows: list[dict[str, object]] = []
-    for source in (*sources, *averages):
-        row: dict[str, object] = {"answers_from": own.label, "source": source}
-        for name, by_source in samples.items():
-            own_sample = {"": by_source[source]} if source in by_source else {}
-            asked = by_source if source in averages else own_sample
-            row[name] = _score(asked, averages.get(source, "macro"), seed)
-        rows.append(row)
+    of_source = {s: [a for a in own.answers if a.document.source == s] for s in sources}
+    edges = np.array(LENGTH_EDGES)
+    of_length: dict[int, list[ScoredAnswer]] = {}
+    for answer in own.answers:
+        bin_ = int(np.searchsorted(edges, len(answer.document.text), side="right")) - 1
+        of_length.setdefault(LENGTH_EDGES[bin_], []).append(answer)
+
+    def row(source: str, length: int | None, answers: Sequence[ScoredAnswer]) -> dict[str, object]:
+        average: Average = "micro" if source == "micro" else "macro"
+        found = {name: _score(_samples(answers, score), average, seed) for name, score in _SCORES.items()}
+        return {"answers_from": own.label, "source": source, "length": length, **found}
+
+    rows = [row(source, None, answers) for source, answers in of_source.items()]
+    rows += [row("macro", None, own.answers), row("micro", None, own.answers)]
     rows[-1] |= {"answering": _counts(own.answering), "judging": _counts(own.judging)}
-    return rows
+    return rows + [row("macro", length, of_length[length]) for length in sorted(of_length)]
 
 
 def _samples(

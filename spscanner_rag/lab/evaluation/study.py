@@ -63,17 +63,22 @@ def study_of(
     *,
     calibration: bool = False,
     cutoffs: Sequence[int] = CUTOFFS,
+    answered: bool = False,
 ) -> Study:
-    """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing."""
+    """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing.
+
+    ``answered``: also questions without evidence, for which there are right answers to compare with.
+    """
     if calibration and not any(setting.has_probabilities for setting in settings):
         raise ValueError(
             f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
             "probabilities; expected a scanner among --retrievers"
         )
     check_distinct(documents)
-    questions = sample_questions(documents, per_source, seed)
+    questions = sample_questions(documents, per_source, seed, answered=answered)
     if not questions:
-        raise ValueError("the data have no answerable question with evidence; expected at least one")
+        wanted = "evidence or answers" if answered else "evidence"
+        raise ValueError(f"the data have no answerable question with {wanted}; expected at least one")
     changed = {} if tuple(cutoffs) == CUTOFFS else {"cutoffs": list(cutoffs)}
     plain = Study(
         "documents",

@@ -3,9 +3,10 @@
     {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
 
-A question may also have ``answers`` (right answers in words), ``choices`` (of a multiple-choice question; its
-answers are among them), ``answerable`` (false: the document does not answer it) and ``evidence_ambiguous`` (the
-answer's text repeats, so the span may be the wrong place). Other keys are ignored.
+A question may also have ``answers`` (right answers in words), ``answer_form`` (how long they are, one of
+`ANSWER_FORMS`), ``choices`` (of a multiple-choice question; its answers are among them), ``answerable`` (false:
+the document does not answer it) and ``evidence_ambiguous`` (the answer's text repeats, so the span may be the
+wrong place). Other keys are ignored.
 """
 
 import gzip
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from spscanner_rag.files.json_files import parse_json
+
+ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 
 MOST_CHOICES = 26  # options of a multiple-choice question, which are named by letters
 
@@ -45,6 +48,7 @@ class Question:
     ambiguous: bool = False
     answers: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    answer_form: str = ""  # how long an answer should be; "" if the data do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,11 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
         raise DataError(
             f"{where}, question {qid}: got {len(choices)} choices, expected at most {MOST_CHOICES}"
         )
+    form = record.get("answer_form") or ""
+    if form not in ("", *ANSWER_FORMS):
+        raise DataError(
+            f"{where}, question {qid}: got the answer_form {form!r:.60}, expected one of {', '.join(ANSWER_FORMS)}"
+        )
     return Question(
         qid=qid,
         text=_string(record, "question", where),
@@ -231,6 +240,7 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
         ambiguous=record.get("evidence_ambiguous", False) is True,
         answers=answers,
         choices=choices,
+        answer_form=form,
     )
 
 

@@ -14,18 +14,25 @@ Asked = tuple[Document, Question]
 
 
 def sample_questions(
-    documents: Iterable[Document], per_source: int | None = None, seed: int = 0, *, answerable: bool = True
+    documents: Iterable[Document],
+    per_source: int | None = None,
+    seed: int = 0,
+    *,
+    answerable: bool = True,
+    answered: bool = False,
 ) -> dict[str, list[Asked]]:
     """At most ``per_source`` questions with evidence of each source, by this module's rule, with documents.
 
-    ``answerable=False`` samples the questions that their document does not answer.
+    ``answerable=False`` samples the questions that their document does not answer; ``answered`` also those that
+    have right answers, but no evidence.
     """
     if per_source is not None and per_source < 1:
         raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")
     found: dict[str, list[Asked]] = {}
     for document in documents:
         for question in document.questions:
-            if question.evidence and question.answerable if answerable else not question.answerable:
+            known = question.evidence or (answered and any(map(str.strip, question.answers)))
+            if known and question.answerable if answerable else not question.answerable:
                 found.setdefault(document.source, []).append((document, question))
     return {
         source: sorted(pairs, key=lambda pair: _sort_key(pair, seed))[:per_source]

@@ -1,9 +1,10 @@
-"""The training files that the paper's authors released, as question files of this package.
+"""The files that the paper's authors released, as question files of this package.
 
-Each record has ``input_ids`` (the tokens of the question, a line break and the document),
+Each record of a training file has ``input_ids`` (the tokens of the question, a line break and the document),
 ``full_text_sentences`` (strings that, joined, are the document), ``sentence_indices`` (the place of the last token
-of each sentence in ``input_ids``) and ``sentence_labels`` (1 for a relevant sentence). The licence of the data
-forbids to hand it on.
+of each sentence in ``input_ids``) and ``sentence_labels`` (1 for a relevant sentence). A test file is one JSON
+object of benchmarks, or of categories, whose records have no labels, but ``question``, ``answer`` (a list of right
+ones) and ``answer_type`` ("sentence" or "paragraph"). The licence of the data forbids to hand it on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,11 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import DataError
 from spscanner_rag.lab.synthesis.sources import json_objects
+
+MOST_NAMES = 3  # category, benchmark and record
 
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")
 
@@ -42,6 +46,62 @@ def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[
             "text": text,
             "questions": [asked],
         }
+
+
+def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a released test file as lines of a question file, with answers and without evidence.
+
+    The source of a line is the name that stands outermost, a benchmark's or a category's, and its ``doc_id`` all
+    names on the way to the record. `DataError` for what is no test file.
+    """
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path}: expected one JSON object of benchmarks or categories, got {error}"
+        ) from None
+    for names, record in _records((), content, path):
+        doc_id = "/".join(names)
+        answers = record["answer"] if isinstance(record["answer"], list) else [record["answer"]]
+        asked = {"qid": doc_id, "question": record["question"], "answers": [str(each) for each in answers]}
+        if record.get("answer_type"):
+            asked["answer_form"] = record["answer_type"]
+        yield {
+            "doc_id": doc_id,
+            "source": names[0],
+            "split": "test",
+            "title": "",
+            "text": "".join(record["full_text_sentences"]),
+            "questions": [asked],
+        }
+
+
+def _records(
+    names: tuple[str, ...], content: object, path: Path
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """The records within an object or a list, each with the names on the way to it."""
+    if isinstance(content, dict) and "full_text_sentences" in content and names:
+        sentences, question = content["full_text_sentences"], content.get("question")
+        if not isinstance(question, str) or "answer" not in content or not _are_strings(sentences):
+            raise DataError(
+                f"{path}: record {'/'.join(names)!r:.80} has the keys {', '.join(content)!r:.120}; expected "
+                "a question, an answer and a list of strings under full_text_sentences"
+            )
+        yield names, content
+    elif isinstance(content, (dict, list)) and len(names) < MOST_NAMES:
+        parts = content.items() if isinstance(content, dict) else enumerate(content)
+        for name, part in parts:
+            yield from _records((*names, str(name)), part, path)
+    else:
+        where = "/".join(names) or "the file"
+        raise DataError(
+            f"{path}: got {type(content).__name__} at {where!r:.80}; expected objects of benchmarks or "
+            "categories, and in them records with full_text_sentences"
+        )
+
+
+def _are_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _read(

@@ -105,7 +105,7 @@ def asked(script: Path) -> int:
 
 def rows_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
     rows = json.loads((out / "answers.json").read_text())["rows"]
-    return {(row["answers_from"], row["source"]): row for row in rows}
+    return {(row["answers_from"], row["source"]): row for row in rows if row["length"] is None}
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -156,6 +156,48 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     assert run(*command).code == 0
     assert asked(script) == count, "every reply was kept"
     assert (out / "answers.json").read_bytes() == before
+
+
+def test_the_papers_experiment_on_its_released_test_file(
+    run: Run, data: Path, script: Path, tmp_path: Path
+) -> None:
+    """Benchmarks with right answers and without evidence, from the file to rows by benchmark and by length."""
+    released: dict[str, Any] = {}
+    for number, line in enumerate(lines_of(data)):
+        sentences = [f"{part}. " for part in line["text"].split(". ")] * (1 + 9 * (number % 2))
+        question = line["questions"][0]["question"]
+        record = {"question": question, "answer": line["questions"][0]["answers"], "input_ids": [1, 2],
+                  "full_text_sentences": sentences, "sentence_indices": [1] * len(sentences),
+                  "answer_type": "sentence" if number < 2 else "paragraph"}  # fmt: skip
+        released.setdefault(line["source"], {})[str(("b", number))] = record
+    (tmp_path / "mambaretriever_test.json").write_text(json.dumps(released))
+    made, out = tmp_path / "test.jsonl", tmp_path / "out"
+    told = run("synthesize", "from-released", tmp_path / "mambaretriever_test.json", "--out", made)
+    assert told.code == 0, told.err
+    assert all("evidence" not in line["questions"][0] for line in lines_of(made))
+    command = ("eval", made, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:chat")
+    assert run(*command[:-2], "--max-questions", 1).code == 2, "without --answers there is nothing to measure"
+    told = run(*command, "--judge", f"{script}:chat", "--answer-units", 1)
+    assert told.code == 0, told.err
+    rows = rows_of(out)
+    assert {source for _, source in rows} == {"houses", "barns", "macro", "micro"}
+    assert rows["bm25", "macro"]["accuracy"]["value"] == rows["bm25", "houses"]["token_f1"]["value"] == 1.0
+    by_length = [
+        row for row in json.loads((out / "answers.json").read_text())["rows"] if row["length"] is not None
+    ]
+    assert [(row["length"], row["accuracy"]["questions"]) for row in by_length] == [(0, 2), (40_000, 2)]
+    asked = [
+        line["prompt"] for line in lines_of(out / "answer-replies.jsonl") if "CANDIDATE" not in line["prompt"]
+    ]
+    assert [sum(form in prompt for prompt in asked) for form in ("short sentence", "short paragraph")] == [
+        2,
+        2,
+    ]
+    assert all(prompt.count("keys hang in the") == 1 for prompt in asked), "one unit alone"
+    assert "Answers by length" in (out / "results.md").read_text()
+    count = (out / "answer-replies.jsonl").read_bytes()
+    assert run(*command, "--judge", f"{script}:chat", "--answer-units", 1).code == 0
+    assert (out / "answer-replies.jsonl").read_bytes() == count
 
 
 def test_wrong_answers_and_no_judge(run: Run, data: Path, script: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -62,7 +63,8 @@ GENERATOR, JUDGE = (language_model_of(one) for one in (generator, judge))
 
 
 def scores(*tasks: AnswerTask, judge: LanguageModel | None = None) -> list[AnswerScore]:
-    return scored_answers(GENERATOR, iter(tasks), judge, Asker(pause=0, retries=0), "phrase")
+    asked = (replace(task, length="phrase") for task in tasks)
+    return scored_answers(GENERATOR, asked, judge, Asker(pause=0, retries=0))
 
 
 def test_scores_of_every_question() -> None:

@@ -146,7 +146,8 @@ NOTHING = AnswerSet("whole document", (scored("a", "1", None, None, None),), Ask
 
 
 def test_rows_are_means_of_what_there_is() -> None:
-    rows = {(row["answers_from"], row["source"]): row for row in answer_rows([BM25, NOTHING])}
+    found = answer_rows([BM25, NOTHING])
+    rows = {(row["answers_from"], row["source"]): row for row in found if row["length"] is None}
     values = {
         key: [
             score["value"] if isinstance(score := row[name], dict) else None

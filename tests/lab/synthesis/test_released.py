@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import DataError, read_documents
-from spscanner_rag.lab.synthesis.released import read_released
+from spscanner_rag.lab.synthesis.released import read_released, read_released_tests
 
 LINE: dict[str, Any] = {
     "doc_id": "released-0",
@@ -68,3 +68,50 @@ def test_records_that_are_refused(
     path.write_text(json.dumps(record) + "\n")
     with pytest.raises(DataError, match=message):
         list(read_released([path], tiny_tokenizer))
+
+
+RECORD = {"question": "Who?", "answer": ["the keeper"], "full_text_sentences": ["It rained. ", "He left."]}
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ({"qasper": {"1": RECORD, "2": RECORD}}, [("qasper", "qasper/1"), ("qasper", "qasper/2")]),
+        ({"creative": {"narrative": {"1": RECORD}}, "law": {"cuad": {"1": RECORD}}},
+         [("creative", "creative/narrative/1"), ("law", "law/cuad/1")]),
+        ({"qasper": [RECORD | {"answer_type": "paragraph"}]}, [("qasper", "qasper/0")]),
+    ],
+)  # fmt: skip
+def test_a_test_file_becomes_lines_with_answers(
+    content: object, names: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "mambaretriever_test.json"
+    path.write_text(json.dumps(content))
+    lines = list(read_released_tests(path))
+    assert [(line["source"], line["doc_id"]) for line in lines] == names
+    (tmp_path / "ours.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for document in read_documents([tmp_path / "ours.jsonl"], distinct=True):
+        (question,) = document.questions
+        assert (document.text, question.answers, question.evidence) == (
+            "It rained. He left.",
+            ("the keeper",),
+            (),
+        )
+        assert question.answer_form == ("paragraph" if "qasper/0" in names[0] else "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([1], "got int at '0'; expected objects of benchmarks or categories"),
+        ({"a": {"b": {"c": {"d": RECORD | {"full_text_sentences": None}}}}}, "got dict at 'a/b/c'"),
+        ({"a": {"1": RECORD | {"question": 1}}}, "record 'a/1' has the keys 'question, answer"),
+        ({"a": {"1": RECORD | {"full_text_sentences": "It rained."}}}, "a list of strings"),
+        ({"a": {"1": {"full_text_sentences": [], "question": "Who?"}}}, "expected a question, an answer"),
+    ],
+)
+def test_test_files_that_are_refused(content: object, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=message):
+        list(read_released_tests(path))
