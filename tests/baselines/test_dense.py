@@ -1,5 +1,4 @@
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -212,12 +211,6 @@ def test_what_embeds_not() -> None:
         encoder_of(3)
 
 
-def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[baselines\]"'):
-        Dense()
-
-
 @pytest.mark.parametrize("pooling", [None, "cls", "mean"])
 def test_a_model_by_its_folder(pooling: str | None, bert_folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
@@ -235,11 +228,6 @@ def test_a_model_by_its_folder(pooling: str | None, bert_folder: Path) -> None:
     query, *passages = (vector / np.linalg.norm(vector) for vector in vectors)
     np.testing.assert_allclose(got, [passage @ query for passage in passages], atol=1e-5)
     assert dense.name == f"dense:{folder}"
-
-
-def test_no_such_model(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no such folder"):
-        Dense(str(tmp_path / "nowhere"))
 
 
 @pytest.mark.slow

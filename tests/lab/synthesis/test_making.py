@@ -38,10 +38,6 @@ class Scripted:
         return scripted_reply(prompt) if failure is None else failure
 
 
-class RateLimitError(Exception):
-    status_code = 429
-
-
 def files_of(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in (OUTCOMES, "train.jsonl")}
 
@@ -86,31 +82,6 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
     again = make(model, out)
     assert again.budget.requests == model.calls  # nothing was asked again
     assert files_of(out) == whole
-
-
-def test_no_quota_in_the_middle(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
-    out, error = tmp_path / "out", RateLimitError("429 insufficient_quota: check your plan and billing")
-    broken = Scripted(lambda call: error if call > 15 else None)
-    run = make(broken, out)
-    assert "insufficient_quota" in run.stopped
-    paid = len((out / REPLIES).read_bytes().splitlines())
-    assert 0 < run.outcomes.done < 12
-    working = Scripted()
-    assert make(working, out).stopped == ""
-    assert files_of(out) == whole
-    replies = [json.loads(line) for line in (out / REPLIES).read_bytes().splitlines()]
-    assert max(Counter(reply["digest"] for reply in replies if "reply" in reply).values()) == 1
-    assert working.calls == len(replies) - paid
-
-
-@pytest.mark.usefixtures("no_pauses")
-def test_rate_limits_and_time_outs_pass(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
-    errors = {0: RateLimitError("slow down"), 1: TimeoutError("too slow"), 2: ConnectionError("reset")}
-    flaky = Scripted(lambda call: errors.get(call % 9))
-    run = make(flaky, tmp_path / "out")
-    assert run.stopped == ""
-    assert files_of(tmp_path / "out") == whole
-    assert run.budget.requests == flaky.calls > run.outcomes.done * 4
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data import decontamination
 from spscanner_rag.lab.training.data.decontamination import shared_documents
-from spscanner_rag.text.segmentation import SentenceSegmenter
 
 WORDS = "otter heron badger lynx river stone winter quiet seven letter harbour window copper garden".split()
 
@@ -27,11 +26,6 @@ def document(doc_id: str, *sentences: str, source: str = "made") -> Document:
 
 def sentences(*numbers: int) -> list[str]:
     return [sentence(number) for number in numbers]
-
-
-def test_a_sentence_of_the_fixture_is_one_sentence() -> None:
-    text = " ".join(sentences(*range(300)))
-    assert [text[u.start : u.end] for u in SentenceSegmenter().segment(text)] == sentences(*range(300))
 
 
 @pytest.mark.parametrize(("length", "dropped"), [(99, True), (100, False), (101, False)])
@@ -55,13 +49,6 @@ def test_what_is_found_is_told() -> None:
     assert found.share == 3 / 10  # of all held-out documents together
     assert found.held_out_doc_id == "most"
     assert found.example == sentence(4)
-
-
-def test_repeated_sentences_count_once() -> None:
-    training = document("t", *sentences(*range(60)), *[sentence(0)] * 50)
-    held_out = document("h", *sentences(0, *range(1000, 1060)), *[sentence(0)] * 50)
-    (found,) = shared_documents([training], [held_out])
-    assert found.share == 1 / 60
 
 
 def test_case_and_white_space_do_not_matter() -> None:
@@ -122,9 +109,3 @@ def check_against_sets(training: list[list[int]], held_out: list[list[int]], mos
             overlaps = [len(mine & other) for other in others]
             assert int(shared.held_out_doc_id) == overlaps.index(max(overlaps))
             assert shared.example in made[1][int(shared.held_out_doc_id)].text
-
-
-def test_documents_are_read_once() -> None:
-    training = (document(f"t{n}", sentence(n)) for n in range(3))
-    held_out = (document(f"h{n}", sentence(n)) for n in range(2))
-    assert [shared.doc_id for shared in shared_documents(training, held_out)] == ["t0", "t1"]
