@@ -8,6 +8,7 @@ The result is the retriever ``blocksearch:DIR``. The same command resumes an int
 import argparse
 import random
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.block_search import search
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.in_context.training import InContextRecipe, batch_of, train
+from spscanner_rag.lab.in_context.training import PUBLISHED, InContextObjective, batch_of
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.loop import Trainer
 from spscanner_rag.lab.training.recipe import Recipe
 
 
@@ -41,18 +43,20 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=3e-5)
     given = parser.parse_args()
     model = BlockSearchModel.from_pretrained(given.base, dtype="float32")
-    recipe = InContextRecipe(
+    recipe = replace(
+        PUBLISHED,
         steps=given.steps,
-        queries=given.queries,
+        sequences_per_step=given.queries,
         learning_rate=given.learning_rate,
-        warmup_steps=min(100, given.steps),
+        final_learning_rate=given.learning_rate / 10,
         dtype="bfloat16",
     )
-    for step in train(model, passages_of(given.data, given), recipe, given.out):
+    objective = InContextObjective(passages_of(given.data, given), model.layout, recipe)
+    for step in Trainer(model, objective, recipe, given.out, inputs=objective.inputs).run():
         if step.step % 20 == 0:
-            line = f"loss {step.loss:.3f}  auxiliary {step.auxiliary:.3f}  {step.seconds:.2f} s"
+            line = f"loss {step.loss:.3f}  {step.tokens_per_second:,.0f} tokens/s"
             print(f"step {step.step:,} of {given.steps:,}  {line}", file=sys.stderr, flush=True)
-    model.save(given.out)
+    model.eval().save(given.out)
     if given.validation:
         columns, firsts = passages_of(given.validation, given), list[bool]()
         for start in range(0, 400, given.queries):

@@ -5,10 +5,10 @@ import math
 import multiprocessing
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +17,8 @@ from torch.utils.data import DataLoader, Dataset
 from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import append_records, complete_lines
-from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.inputs import Inputs
-from spscanner_rag.lab.training.passes import passes
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.state_file import (
     START_AGAIN,
     STATE_FILE,
@@ -57,6 +54,19 @@ class StepReport:
         return asdict(self) | rounded | {"tokens_per_second": round(self.tokens_per_second)}
 
 
+class Objective(Protocol):
+    """What is learned: an endless, repeatable supply of examples, and their loss."""
+
+    def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - its own kind
+        """Example ``number``, about ``length`` tokens long; the same in every run and every process."""
+
+    def tokens(self, example: Any) -> int:  # noqa: ANN401
+        """The number of tokens of an example."""
+
+    def losses(self, model: Any, examples: Sequence[Any]) -> Iterator[Tensor]:  # noqa: ANN401
+        """The parts of the loss of a step, each of one forward pass."""
+
+
 class Trainer:
     """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
@@ -66,8 +76,8 @@ class Trainer:
 
     def __init__(
         self,
-        model: ScannerModel,
-        objective: EvidenceObjective,
+        model: nn.Module,
+        objective: Objective,
         recipe: Recipe,
         out: Path,
         workers: int = 0,
@@ -84,10 +94,11 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
-        self.kernels = choose_training_kernels(model.device)
-        model.use_kernels(self.kernels.kernels)
-        # plain torch keeps 15 MB of each token at 1.3b, more than a GPU holds; a CPU's kernels keep little
-        model.backbone.recomputes = model.device.type != "cpu"
+        if isinstance(model, ScannerModel):
+            self.kernels = choose_training_kernels(model.device)
+            model.use_kernels(self.kernels.kernels)
+            # plain torch keeps 15 MB of each token at 1.3b, more than a GPU holds; a CPU's kernels keep little
+            model.backbone.recomputes = model.device.type != "cpu"
         self.log = TrainingLog(out / LOG_FILE)
         self.log.keep_until(self.step)
 
@@ -133,17 +144,16 @@ class Trainer:
         }
         write_tensors(self.out / STATE_FILE, state)
 
-    def _one_step(self, examples: list[Example], started: float) -> StepReport:
+    def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
-        lengths = list(map(self._objective.tokens, examples))
+        tokens = sum(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad()
         loss = 0.0
-        for read in passes(lengths, recipe.tokens_per_pass, self.model.kernels.packs):
-            part = self._objective.loss(self.model, examples, read)
+        for part in self._objective.losses(self.model, examples):
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -163,11 +173,11 @@ class Trainer:
                     self.average[name].lerp_(value, 1 - decay)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
-        return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
+        return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE
-        state = read_state(self.out, self.recipe, self._inputs, self.model.device)
+        state = read_state(self.out, self.recipe, self._inputs, next(self.model.parameters()).device)
         refuse_other_shapes(path, state["model"], self.model.state_dict())
         refuse_other_shapes(path, state["average"], self.average)
         if state["best"]:
@@ -232,9 +242,9 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left
 
 
-def new_optimizer(model: ScannerModel, recipe: Recipe) -> torch.optim.Optimizer:
+def new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
-    parameters = list(model.parameters())
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
@@ -264,8 +274,8 @@ def check_workers(workers: int) -> None:
 
 
 def drawn_steps(
-    objective: EvidenceObjective, recipe: Recipe, steps: range, workers: int
-) -> Iterator[tuple[int, list[Example]]]:
+    objective: Objective, recipe: Recipe, steps: range, workers: int
+) -> Iterator[tuple[int, list[Any]]]:
     """Length and examples of each step (from 0), in order, drawn in advance by ``workers`` processes, if any."""
     yield from DataLoader(
         _Steps(objective, recipe),
@@ -278,11 +288,11 @@ def drawn_steps(
     )
 
 
-class _Steps(Dataset[tuple[int, list[Example]]]):
-    def __init__(self, objective: EvidenceObjective, recipe: Recipe) -> None:
+class _Steps(Dataset[tuple[int, list[Any]]]):
+    def __init__(self, objective: Objective, recipe: Recipe) -> None:
         self._objective, self._recipe = objective, recipe
 
-    def __getitem__(self, step: int) -> tuple[int, list[Example]]:
+    def __getitem__(self, step: int) -> tuple[int, list[Any]]:
         recipe, count = self._recipe, self._recipe.sequences_per_step
         length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
         numbers = range(step * count, (step + 1) * count)

@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,16 +22,15 @@ from spscanner_rag.lab.in_context.losses import (
     sampled_digits,
 )
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.in_context.training import (
-    InContextRecipe,
-    batch_of,
-    train,
-    word_scores,
-)
+from spscanner_rag.lab.in_context.training import PUBLISHED, InContextObjective, batch_of, word_scores
 from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.loop import Trainer
+from spscanner_rag.lab.training.recipe import Recipe
 from tests.lab.in_context.conftest import TEXTS, small
 
-RECIPE = InContextRecipe(steps=4, queries=2, learning_rate=1e-2, warmup_steps=1, save_every=2)
+RECIPE = replace(
+    PUBLISHED, steps=4, sequences_per_step=2, learning_rate=1e-2, final_learning_rate=1e-3, save_every=2
+)
 COLUMN = PassageColumn("Where was the otter?", ("The otter slept.", "The lynx slept.", "Nothing."))
 CANDIDATES = torch.tensor([[[7, 4, 2, 1], [7, 4, 9, 9], [0, 4, 2, 1]]])
 WEIGHTS = torch.tensor([[0.5, 0.3, 0.2]])
@@ -146,56 +146,49 @@ def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
     assert model.ssmax.grad.abs().min() > 0
 
 
+def trainer(model: BlockSearchModel, out: Path, recipe: Recipe = RECIPE, **options: Any) -> Trainer:
+    passages = options.pop("passages", Columns())
+    objective = InContextObjective(passages, model.layout, recipe, **options)
+    return Trainer(model, objective, recipe, out, inputs=objective.inputs)
+
+
 @pytest.mark.slow
 def test_a_killed_run_ends_the_same(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
     whole, killed, resumed = (small(digit_tokenizer) for _ in range(3))
-    losses = [step.loss for step in train(whole, Columns(), RECIPE, tmp_path / "whole")]
-    list(islice(train(killed, Columns(), RECIPE, tmp_path / "killed"), 3))  # the state is that of step 2
-    steps = list(train(resumed, Columns(), RECIPE, tmp_path / "killed"))
+    losses = [step.loss for step in trainer(whole, tmp_path / "whole").run()]
+    list(islice(trainer(killed, tmp_path / "killed").run(), 3))  # the state is that of step 2
+    steps = list(trainer(resumed, tmp_path / "killed").run())
     assert [step.step for step in steps] == [3, 4]
     assert [step.loss for step in steps] == losses[2:]
-    assert all(step.auxiliary > 0 for step in steps)
+    assert all(step.tokens > 0 for step in steps)
     for name, value in whole.state_dict().items():
         torch.testing.assert_close(resumed.state_dict()[name], value, rtol=0, atol=0)
-    with pytest.raises(ValueError, match="queries was 2 and is now 3"):
-        list(train(small(digit_tokenizer), Columns(), replace(RECIPE, queries=3), tmp_path / "whole"))
-    other = small(digit_tokenizer, num_hidden_layers=3)
+    with pytest.raises(ValueError, match="auxiliary loss has other content"):
+        trainer(small(digit_tokenizer), tmp_path / "whole", auxiliary_weight=0.1)
     with pytest.raises(ValueError, match="is of another model"):
-        list(train(other, Columns(), RECIPE, tmp_path / "whole"))
-    with torch.no_grad():
-        other.ssmax.fill_(math.nan)
-    with pytest.raises(FloatingPointError, match="step 1: the loss is nan"):
-        list(train(other, Columns(), RECIPE, tmp_path / "other"))
+        trainer(small(digit_tokenizer, num_hidden_layers=3), tmp_path / "whole")
 
 
 def test_training_lowers_the_loss(
     digit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "draw_codes", lambda documents, draw: [7421, 120, 9035][:documents])
-    recipe = InContextRecipe(steps=30, queries=1, learning_rate=1e-2, warmup_steps=3, auxiliary_weight=0.0)
+    recipe = replace(RECIPE, steps=30, sequences_per_step=1)
 
     class Single:
         def column(self, number: int) -> PassageColumn:
             return PassageColumn("Which?", ("Nothing.",))
 
-    losses = [step.loss for step in train(small(digit_tokenizer), Single(), recipe, tmp_path)]
+    run = trainer(small(digit_tokenizer), tmp_path, recipe, auxiliary_weight=0.0, passages=Single()).run()
+    losses = [step.loss for step in run]
     assert losses[0] == pytest.approx(math.log(10), abs=0.1)
     assert losses[-1] < 0.5
 
 
 def test_bfloat16_products(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
     exact, rough = (
-        [step.loss for step in train(small(digit_tokenizer), Columns(), recipe, tmp_path / recipe.dtype)]
+        [step.loss for step in trainer(small(digit_tokenizer), tmp_path / recipe.dtype, recipe).run()]
         for recipe in (RECIPE, replace(RECIPE, dtype="bfloat16"))
     )
     assert rough != exact
     assert rough == pytest.approx(exact, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("steps", 0), ("auxiliary_weight", -0.1), ("learning_rate", 0.0), ("dtype", "int8")],
-)
-def test_keys_are_checked(key: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"{key} is {value!r}; expected"):
-        InContextRecipe(**{key: value})  # type: ignore[arg-type]

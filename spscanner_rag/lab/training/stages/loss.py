@@ -37,6 +37,12 @@ class EvidenceObjective:
         """The number of tokens in the sequence, or in all sequences of a group."""
         return sum(len(stretch.sequence.input_ids) for stretch in example.stretches)
 
+    def losses(self, model: ScannerModel, examples: Sequence[Example]) -> Iterator[Tensor]:
+        """The parts of a step's loss, a pass each."""
+        lengths = list(map(self.tokens, examples))
+        for read in passes(lengths, self._recipe.tokens_per_pass, model.kernels.packs):
+            yield self.loss(model, examples, read)
+
     def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
         """Binary and ranking loss of the examples of a pass."""
         units = sum(len(stretch.relevant) for example in examples for stretch in example.stretches)
