@@ -15,7 +15,6 @@ from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import (
     Asker,
     Budget,
-    BudgetSpentError,
     LastingFailureError,
     Prices,
     RunEndedError,
@@ -32,7 +31,7 @@ from spscanner_rag.lab.synthesis.conversation import (
 from spscanner_rag.lab.synthesis.outcomes import (
     REPLIES,
     SUMMARY,
-    OutcomeFile,
+    Outcomes,
     keep_settings,
     write_json,
 )
@@ -76,21 +75,15 @@ class RunOptions:
     requests_per_minute: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The outcome of a sub-document: a line of a question file, or None and the reason."""
-
-    sub: SubDocument
-    line: Mapping[str, Any] | None
-    reason: str = ""
-    malformed: Mapping[str, int] = field(default_factory=dict)
+Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
+"""A line of a question file, or None and the reason; and what was wrong with replies."""
 
 
 class SynthesisRun:
     """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
 
-    A run found in the folder goes on; ``outcomes`` and ``budget`` include those before. After `run`, ``stopped``
-    says why it ended early, if it did.
+    What the model replied to before, in a run found in the folder, is not asked again, and ``budget`` includes it.
+    After `run`, ``stopped`` says why it ended early, if it did.
     """
 
     def __init__(
@@ -109,16 +102,17 @@ class SynthesisRun:
         self._prompts = read_prompts(options.prompts)
         self.model = model_of(options.llm)
         keep_settings(out, self._kept_settings())
-        self.outcomes = OutcomeFile(out)
         self._replies = ReplyFile(out / REPLIES)
-        if self.outcomes.done:
-            notify(f"found {self.outcomes.done:,} finished sub-documents and {len(self._replies):,} replies")
+        self.outcomes = Outcomes(out)
+        if len(self._replies):
+            notify(f"found {len(self._replies):,} replies, which are not asked for again")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._replies.close()
+        self.outcomes.close()
 
     def run(
         self, shown: AbstractContextManager[Show] | None = None, documents: Iterable[Document] | None = None
@@ -126,7 +120,7 @@ class SynthesisRun:
         """Work through the documents, by default those of the sources; call it with the same documents to go on.
 
         A budget that is spent, a provider without quota and one that does not reply end the run early.
-        Everything finished before is kept, and so is every reply. ``shown`` gives a function to call with the
+        Every reply is kept. ``shown`` gives a function to call with the
         run after each outcome.
         """
         self._supply = supply_of(self.settings, self.options, self.notify)
@@ -141,7 +135,7 @@ class SynthesisRun:
 
     def write(self) -> dict[str, int]:
         """Write the training file, the test file and the summary; return the number of examples of each file."""
-        counts = self.outcomes.write_files(self.out)
+        counts = self.outcomes.write_files()
         write_json(self.out / SUMMARY, self.summary() | {"files": counts})
         return counts
 
@@ -166,49 +160,35 @@ class SynthesisRun:
 
     def _work_through(self, documents: Iterable[Document], show: Show) -> None:
         began, failures = time.perf_counter(), 0
-        left = islice(self._supply.of(documents), self.outcomes.done, self.most)
-        unwritten: list[_Outcome] = []  # failures in a row, which may turn out to be the provider's
+        subs = islice(self._supply.of(documents), self.most)
         try:
-            with closing(in_order(left, self._outcome, self.workers, self._stop)) as results:
-                for outcome in results:
-                    unwritten.append(outcome)
-                    failures = failures + 1 if outcome.reason.startswith("no reply") else 0
+            with closing(in_order(subs, self._outcome, self.workers, self._stop)) as results:
+                for line, reason, malformed in results:
+                    self.outcomes.add(line, reason, malformed)
+                    failures = failures + 1 if reason.startswith("no reply") else 0
                     if failures >= MOST_FAILURES:
-                        raise LastingFailureError(f"{failures} sub-documents in a row got {outcome.reason}")
-                    if not failures:
-                        self._write_outcomes(unwritten)
-                        show(self)
-            self._write_outcomes(unwritten)
+                        raise LastingFailureError(f"{failures} sub-documents in a row got {reason}")
+                    show(self)
         except RunEndedError as error:
             self.stopped = self.budget.stopped or str(error)
-            if isinstance(error, BudgetSpentError):
-                self._write_outcomes(unwritten)
         finally:
             self.seconds = time.perf_counter() - began
         show(self)
 
-    def _outcome(self, sub: SubDocument) -> _Outcome:
+    def _outcome(self, sub: SubDocument) -> Outcome:
         if reason := self._supply.reason_against(sub):
-            return _Outcome(sub, None, reason)
+            return None, reason, {}
         talk = replace(self._talk, malformed=Counter())
         try:
             made = self._maker.make(sub, talk)
         except DroppedError as error:
-            return _Outcome(sub, None, str(error), talk.malformed)
+            return None, str(error), talk.malformed
         except RunEndedError:
             self._stop.set()  # the others under way stop at their next prompt
             raise
         versions = {name: prompt.version for name, prompt in self._prompts.items()}
         provenance = {"model": self.model.name, "prompts": versions}
-        return _Outcome(
-            sub, document_line(sub, made, self.settings.strategy, provenance), malformed=talk.malformed
-        )
-
-    def _write_outcomes(self, outcomes: list[_Outcome]) -> None:
-        for outcome in outcomes:
-            sub = outcome.sub
-            self.outcomes.add(sub.number, sub.doc_id, outcome.line, outcome.reason, outcome.malformed)
-        outcomes.clear()
+        return document_line(sub, made, self.settings.strategy, provenance), "", talk.malformed
 
     def _kept_settings(self) -> dict[str, object]:
         """Return what must be the same in every run in the folder."""

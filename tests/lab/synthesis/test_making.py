@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.lab.evidence.questions import DataError, read_documents
+from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker, Prices
 from spscanner_rag.lab.synthesis.conversation import read_prompts
 from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
-from spscanner_rag.lab.synthesis.outcomes import OUTCOMES, REPLIES, SUMMARY, OutcomeFile
+from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
 from spscanner_rag.lab.synthesis.sources import framework_documents
 
@@ -39,7 +39,7 @@ class Scripted:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in (OUTCOMES, "train.jsonl")}
+    return {"train.jsonl": (folder / "train.jsonl").read_bytes()}
 
 
 @pytest.fixture
@@ -121,20 +121,14 @@ def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("spscanner_rag.lab.synthesis.making.MOST_FAILURES", 3)
     run = make(Scripted(lambda call: ConnectionError("refused")), tmp_path / "out")
     assert "3 sub-documents in a row got no reply: ConnectionError" in run.stopped
-    assert run.outcomes.done == 0  # the next run asks for them again
+    assert run.outcomes.examples == 0
     assert make(Scripted(), tmp_path / "out").outcomes.examples >= 10
 
 
-def test_other_settings_and_a_damaged_outcome_are_refused(make: Make, tmp_path: Path) -> None:
+def test_other_settings_are_refused(make: Make, tmp_path: Path) -> None:
     make(Scripted(), tmp_path / "out")
     with pytest.raises(ValueError, match="holds a run with other settings: seed: 0, now 1"):
         make(Scripted(), tmp_path / "out", replace(SETTINGS, seed=1))
-    file = OutcomeFile(tmp_path)
-    file.add(0, "a", None, "too few units for a link")
-    with (tmp_path / OUTCOMES).open("ab") as damaged:
-        damaged.write(b'{"number": 7, "line": null}\n')
-    with pytest.raises(DataError, match=r"outcomes\.jsonl, line 2: expected the outcome of sub-document 1"):
-        OutcomeFile(tmp_path)
 
 
 @pytest.mark.parametrize("ends", [(1,), (6, 30), (9, 24, 38)])
@@ -145,9 +139,8 @@ def test_an_interrupted_run_goes_on(
     for _ in ends:
         with pytest.raises(KeyboardInterrupt):
             make(model, out, workers=1)
-        for name in (OUTCOMES, REPLIES):  # as a kill leaves them
-            with (out / name).open("ab") as file:
-                file.write(b'{"half": "a li')
+        with (out / REPLIES).open("ab") as file:  # as a kill leaves it
+            file.write(b'{"half": "a li')
     assert make(model, out).stopped == ""
     assert files_of(out) == whole
     replies = [json.loads(line) for line in (out / REPLIES).read_bytes().splitlines()]
