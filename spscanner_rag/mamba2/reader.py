@@ -54,7 +54,7 @@ def read_logits(
             keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
     for group in groups:
-        batch = _Batch.of([sequences[i] for i in group], packed=model.kernels.packs)
+        batch = Batch.of([sequences[i] for i in group], packed=model.kernels.packs)
         logits = _read_batch(model, batch, segment_tokens, after_step)
         stops = np.cumsum([len(sequences[i].positions) for i in group])
         for i, values in zip(group, np.split(logits, stops[:-1]), strict=True):
@@ -78,7 +78,7 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
     return groups
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """Sequences laid out in rows for the model: one after the other in one row, or each in its own, padded."""
 
     input_ids: NDArray[np.int64]  # (rows, tokens)
@@ -125,7 +125,7 @@ class _Batch(NamedTuple):
 
 
 def _read_batch(
-    model: ScannerModel, batch: _Batch, segment_tokens: int, after_step: AfterStep
+    model: ScannerModel, batch: Batch, segment_tokens: int, after_step: AfterStep
 ) -> NDArray[np.float32]:
     """Logits of all units, (units,). They stay on the device, so that no step waits for the one before."""
     rows, width = batch.input_ids.shape
@@ -149,7 +149,7 @@ def _read_batch(
 @torch.inference_mode()
 def _read_step(
     model: ScannerModel,
-    batch: _Batch,
+    batch: Batch,
     units: NDArray[np.int64],
     start: int,
     stop: int,

@@ -13,13 +13,12 @@ from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.loop import choose_training_kernels
-from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
+from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.scan.prepare import Reading
 
 KERNELS = choose_training_kernels(torch.device("cpu")).kernels
@@ -36,25 +35,22 @@ def test_every_sequence_is_read_once_and_a_pass_is_within_its_limit(
     lengths: list[int], most: int, packs: bool
 ) -> None:
     found = passes(lengths, most, packs)
-    assert sorted(i for one in found for i in one.members) == list(range(len(lengths)))
-    for one in found:
-        assert one.members
-        assert one.is_packed == packs
-        if packs:
-            assert len(one.members) == 1 or sum(lengths[i] for i in one.members) <= most
-            continue
-        rows = len(one.members)
-        assert max(lengths[i] for i in one.members) <= one.width
-        assert one.width % CHUNK_TOKENS == 0
-        assert rows == 1 or rows * one.width <= most + rows * (CHUNK_TOKENS - 1)
+    assert sorted(i for members in found for i in members) == list(range(len(lengths)))
+    for members in found:
+        own = [lengths[i] for i in members]
+        assert len(own) == 1 or (sum(own) if packs else len(own) * max(own)) <= most
 
 
 def gradients(
-    checkpoint: Path, objective: EvidenceObjective, examples: Sequence[Example], reads: Sequence[Pass]
+    checkpoint: Path,
+    objective: EvidenceObjective,
+    examples: Sequence[Example],
+    reads: Sequence[Sequence[int]],
+    packed: bool = False,
 ) -> dict[str, torch.Tensor]:
     model = load_model(checkpoint)
     model.requires_grad_(True)
-    if reads[0].is_packed:
+    if packed:
         model.use_kernels(KERNELS)
     for one in reads:
         objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
@@ -71,12 +67,11 @@ def test_padding_and_packing_leave_the_gradients(
     objective = EvidenceObjective(source, recipe)
     first, *others = (objective.example(number, 64) for number in range(4))
     examples = [replace(first, others=(others.pop(),)) if grouped else first, *others]
-    longest = max(len(s.sequence.input_ids) for example in examples for s in example.stretches)
-    width = -(-longest // CHUNK_TOKENS) * CHUNK_TOKENS
     numbers = range(len(examples))
-    expected = gradients(tiny_checkpoint, objective, examples, [Pass([i], width) for i in numbers])
-    padded = [Pass([0, 1], width + CHUNK_TOKENS), Pass(numbers[2:], width)]
-    found = gradients(tiny_checkpoint, objective, examples, [Pass(numbers)] if packed else padded)
+    expected = gradients(tiny_checkpoint, objective, examples, [[i] for i in numbers])
+    found = gradients(
+        tiny_checkpoint, objective, examples, [numbers] if packed else [[0, 1], numbers[2:]], packed
+    )
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
@@ -92,7 +87,7 @@ def test_recomputing_keeps_each_blocks_input_alone_and_the_gradients(
     device: str, lengths: list[int], dtype: str
 ) -> None:
     config = Mamba2Config(d_model=16, n_layer=3, vocab_size=61, d_state=8, headdim=8)
-    sequences = [TokenSequence(np.arange(n, dtype=np.int32) % 61, np.array([n - 1])) for n in lengths]
+    sequences = [TokenSequence(np.arange(n, dtype=np.int32) % 61, np.arange(n)) for n in lengths]
     kept, found = [], []
     for where, recomputes in (("cpu", False), (device, True)):
         torch.manual_seed(0)
@@ -102,7 +97,7 @@ def test_recomputing_keeps_each_blocks_input_alone_and_the_gradients(
         with torch.autograd.graph.saved_tensors_hooks(
             lambda t, to=saved: to.append(t.nbytes) or t, lambda t: t
         ):
-            states = hidden_states(model, sequences, dtype, Pass(range(len(lengths)), 128))
+            states = unit_states(model, sequences, dtype)
         torch.cat([state.float().square() for state in states]).sum().backward()
         kept.append(sum(saved))
         found.append({name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None})
@@ -132,18 +127,14 @@ def test_packed_states_are_those_of_sequences_read_alone(lengths: list[int]) -> 
     sequences = [
         TokenSequence(
             draw.integers(0, 61, length).astype(np.int32),
-            np.array([length - 1]),
+            np.arange(length),
             draw.integers(0, 6, length).astype(np.uint8),
             None,
             draw.random((length, SOFT_FEATURES), np.float32),
         )
         for length in lengths
     ]
-    expected = [
-        hidden_states(model, [sequence], "float32", Pass([0], length))[0]
-        for sequence, length in zip(sequences, lengths, strict=True)
-    ]
+    expected = [unit_states(model, [sequence], "float32")[0] for sequence in sequences]
     model.use_kernels(KERNELS)
-    found = hidden_states(model, sequences, "float32", Pass(range(len(lengths))))
-    for states, alone in zip(found, expected, strict=True):
+    for states, alone in zip(unit_states(model, sequences, "float32"), expected, strict=True):
         torch.testing.assert_close(states, alone, rtol=1e-4, atol=1e-4)

@@ -1,7 +1,6 @@
 """The loss of the evidence stage: which sentences of a sequence answer its question."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
+from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
 
@@ -40,34 +39,32 @@ class EvidenceObjective:
     def losses(self, model: ScannerModel, examples: Sequence[Example]) -> Iterator[Tensor]:
         """The parts of a step's loss, a pass each."""
         lengths = list(map(self.tokens, examples))
-        for read in passes(lengths, self._recipe.tokens_per_pass, model.kernels.packs):
-            yield self.loss(model, examples, read)
+        for members in passes(lengths, self._recipe.tokens_per_pass, model.kernels.packs):
+            yield self.loss(model, examples, members)
 
-    def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
-        """Binary and ranking loss of the examples of a pass."""
+    def loss(self, model: ScannerModel, examples: Sequence[Example], members: Sequence[int]) -> Tensor:
+        """Binary and ranking loss of some of the examples of a step, read in one pass."""
         units = sum(len(stretch.relevant) for example in examples for stretch in example.stretches)
-        members = [examples[number] for number in read.members]
-        ends = self._unit_ends(model, members, read)
+        read = [examples[number] for number in members]
+        ends = self._unit_ends(model, read)
         loss = torch.zeros((), device=model.device)
-        for example in members:
+        for example in read:
             own = [next(ends) for _ in example.stretches]
             loss = loss + self._example_loss(model, own, example, units, len(examples))
         return loss
 
-    def _unit_ends(self, model: ScannerModel, members: Sequence[Example], read: Pass) -> Iterator[Tensor]:
+    def _unit_ends(self, model: ScannerModel, read: Sequence[Example]) -> Iterator[Tensor]:
         """Hidden states at the unit ends of each sequence of the examples, in order: (units, d_model)."""
-        sequences = [stretch.sequence for example in members for stretch in example.stretches]
-        shapes = [replace(read, members=range(len(sequences)))]
-        if not read.is_packed and len(sequences) > len(members):
-            # the pass has groups, whose sequences have lengths of their own
+        sequences = [stretch.sequence for example in read for stretch in example.stretches]
+        together = [list(range(len(sequences)))]
+        if not model.kernels.packs and len(sequences) > len(read):
+            # the sequences of a group have lengths of their own
             lengths = [len(sequence.input_ids) for sequence in sequences]
-            shapes = passes(lengths, self._recipe.tokens_per_pass, packs=False)
+            together = passes(lengths, self._recipe.tokens_per_pass, packs=False)
         found: dict[int, Tensor] = {}
-        for shape in shapes:
-            together = [sequences[number] for number in shape.members]
-            hidden = hidden_states(model, together, self._recipe.dtype, shape)
-            for states, number, sequence in zip(hidden, shape.members, together, strict=True):
-                found[number] = states[torch.from_numpy(sequence.positions).to(model.device)].float()
+        for numbers in together:
+            states = unit_states(model, [sequences[number] for number in numbers], self._recipe.dtype)
+            found.update(zip(numbers, states, strict=True))
         return (found[number] for number in range(len(sequences)))
 
     def _example_loss(

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
@@ -33,7 +32,7 @@ def example(relevant: list[bool], seed: int = 0) -> Example:
 
 def loss(checkpoint: Path, recipe: Recipe, *examples: Example) -> float:
     model = load_model(checkpoint)
-    together = Pass(range(len(examples)), 64)
+    together = range(len(examples))
     return EvidenceObjective(NO_SOURCE, recipe).loss(model, examples, together).item()
 
 
@@ -55,7 +54,7 @@ def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_
 def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
     recipe = replace(RECIPE, ranking_weight=0.5)
     given, model = [example([False, True, False])], load_model(tiny_checkpoint)
-    together = Pass(range(1), 64)
+    together = range(1)
     objective = EvidenceObjective(NO_SOURCE, recipe)
     shifted = EvidenceObjective(NO_SOURCE, recipe, shift=1.5).loss(model, given, together).item()
     plain = objective.loss(model, given, together).item()
@@ -101,5 +100,5 @@ def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Pat
     assert loss(tiny_checkpoint, ranked, group, single) == pytest.approx(expected, rel=1e-3)
     # the same if each is a pass of its own
     model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked)
-    apart = [objective.loss(model, [group, single], Pass([i], 64)).item() for i in range(2)]
+    apart = [objective.loss(model, [group, single], [i]).item() for i in range(2)]
     assert sum(apart) == pytest.approx(expected, rel=1e-3)
