@@ -321,7 +321,7 @@ class Scanner:
 
     def segment(self, text: str) -> list[Unit]:
         """Cut a text into the units that `scan` scores; with a document's blocks, `scorers.segment` does."""
-        return self.reading.segmenter.segment(text)
+        return list(self.reading.cut(text))
 
     def score_units(
         self,

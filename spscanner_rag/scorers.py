@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # a scorer that ignores collections needs no stemmer
@@ -90,9 +91,9 @@ def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ())
 
     ``blocks`` (`text.blocks.segment_blocks`) count for sentences only: larger units are cut from the text alone.
     """
-    own: Callable[[str], list[Unit]] = (
-        getattr(scorer, "segment", None) or SentenceSegmenter().for_text(text).segment
-    )
+    own: Callable[[str], list[Unit]] | None = getattr(scorer, "segment", None)
+    if own is None:
+        own, blocks = SentenceSegmenter().for_text(text).segment, blocks or turns_of(text)
     if blocks and getattr(scorer, "unit", "sentence") == "sentence":
         return segment_blocks(text, blocks, own)
     return own(text)

@@ -24,6 +24,7 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.languages import ENGLISH
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -35,6 +36,7 @@ from spscanner_rag.text.tokenization import (
     token_counter,
     tokenize_units,
 )
+from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4
@@ -174,6 +176,8 @@ class Reading:
     def cut(self, text: str, between_pieces: Callable[[], None] = lambda: None) -> Sequence[Unit]:
         """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""
         if type(self.segmenter) is SentenceSegmenter:  # a subclass may have another `segment`
+            if turns := turns_of(text):
+                return segment_blocks(text, turns, self.cutter(text))
             return self.segmenter.segment_in_pieces(text, between_pieces)
         return self.segmenter.segment(text)
 

@@ -82,6 +82,9 @@ _CODES = {
     "swedish": "sv", "russian": "ru",
 }  # fmt: skip
 
+_SHORT, _DISTINCT_SHORT, _SHARE_SHORT = 60, 2, 0.12
+"""Of a text of fewer words, so many different stop words, and such a share, tell the language for cutting it."""
+
 _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a text
 
 
@@ -93,7 +96,24 @@ def told_code(text: str) -> str:
     if not words:
         return "en"
     numbers = np.fromiter(map(vocabulary.__getitem__, words), np.int32, len(words))
-    return _CODES.get(language_of(vocabulary, numbers), "en")
+    language = language_of(vocabulary, numbers)
+    if language == ENGLISH and len(words) < _SHORT:
+        language = _leaning(vocabulary, np.bincount(numbers))
+    return _CODES.get(language, "en")
+
+
+def _leaning(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> str:
+    """The language of a short text: two stop words tell it, if they are frequent and more than English ones."""
+    found, most = ENGLISH, max(sum(times) * _SHARE_SHORT, sum(_times(ENGLISH, vocabulary, times)))
+    for language in _CODES:
+        own = [
+            int(times[vocabulary[word]])
+            for word in STOP_WORDS_OF[language]
+            if word in vocabulary and (len(word) > 1 or not word.isascii())
+        ]
+        if len(own) >= _DISTINCT_SHORT and sum(own) > most:
+            found, most = language, sum(own)
+    return found
 
 
 def _times(language: str, vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> list[int]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from spscanner_rag.text.languages import told_code
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
@@ -35,9 +35,13 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
 _PAIRED_MARKS = dict.fromkeys(map(ord, "\"'`“”„‟‘’‚‛«»‹›「」『』()[]{}<>（）【】《》〈〉"), "_")  # noqa: RUF001
 _CLOSING_MARKS = re.compile("([.!?…。！？])[\"'”’»›」』)\\]}>）】》〉]+")  # noqa: RUF001
 _FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001
-# "2.1." at the start of a line belongs to the sentence that follows it.
-_LIST_MARKER = re.compile(r"(?:\A|\n)[ \t]*([(\[]?\d{1,3}(?:\.\d{1,3}){0,5}[.)\]]{0,2})[ \t]*\Z")
+# "2.1.", "V 9.4." and "- 2M." at the start of a line belong to the sentence that follows.
+_LIST_MARKER = re.compile(
+    r"(?:\A|\n)[ \t]*((?:[-*•–—][ \t]+)?[(\[]?(?:[A-Z]{1,2}[ .]?)?"  # noqa: RUF001
+    r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
+)
 _LIST_MARKER_REACH = 48
+_NO_WORDS = re.compile(r"[^\n][^\w\n]*\n?")  # the rest of a line: the edge of a table, a bracket
 
 
 def check_segmenter(segmenter: object) -> None:
@@ -157,7 +161,11 @@ class SentenceSegmenter:
                 if not piece[starts[-1] : boundary].strip():
                     continue
             starts.append(boundary)
-        return starts
+        parts = pairwise([*starts, len(piece)])
+        return [
+            0,
+            *(start for start, end in parts if start and not _NO_WORDS.fullmatch(piece, start - 1, end)),
+        ]
 
     def _shadow(self, piece: str, mask: bool) -> str:
         """``piece`` in the form that sentencex gets, with the same length."""

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from spscanner_rag.text.languages import STOP_WORDS
+
 _CAPITAL = "[^\\W\\d_a-zß-öø-ÿ]"
 _OPENING = "[\"'“„‘«‹(\\[]*"  # noqa: RUF001
 _CLOSING = "[\"'”’»›)\\]]*"  # noqa: RUF001
@@ -43,29 +45,54 @@ _ABBREVIATION = re.compile(
 )
 
 # Words that ``sentencex`` takes for abbreviations: "It ended in May. Nobody came.", "He told me. She left."
+_BEFORE_START = rf"\.(?={_CLOSING}\s+{_OPENING}(?:[A-Z][a-z'’]|I\b"  # noqa: RUF001
 _WORDS = re.compile(
-    rf"\b(?:May|may|no|me|art|ill|fig|fed|miss|arc|ore|ok|OK|etc)\.(?={_CLOSING}\s+{_OPENING}(?:[A-Z][a-z'’]|I\b|\d{{1,3}}[.)]\s+[A-Z]))"  # noqa: RUF001
+    rf"\b(?:May|may|no|me|art|ill|fig|fed|miss|arc|ore|ok|OK|etc){_BEFORE_START}|\d{{1,3}}[.)]\s+[A-Z]))"
+    r"|\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun"
+    rf"|tsp|tbsp|oz|lbs?|yrs?|hrs?|mins?|secs?){_BEFORE_START}))"
 )
+
+# A full stop behind a short word, and then a small letter; but "iPhones are" may begin a sentence.
+_SMALL = re.compile(r"\b([^\W\d_]{1,5})\.(?=[ \xa0]+[a-zß-öø-ÿ](?![a-z]{0,2}[A-Z]))")
+_SENTENCE_START = re.compile(r"(?:\A|[.!?]\s)\s*(?:([a-zß-öø-ÿ])(?![a-z]{0,2}[A-Z])|[^\W\d_])")
 
 # "Fig. 3. The pump", "§ 4. The tenant" and, within a paragraph, "3. The tenant": the number goes with the rest.
 _NUMBERED = re.compile(rf"(?<!\S)\d{{1,3}}(?:\.\d{{1,2}}){{0,3}}\.(?=\s+{_CAPITAL})")
 _LABEL = re.compile(
-    r"(?:(?:\A|\n|[.!?;][ \xa0]{1,2})"
+    r"(?:(?:\A|\n|[.!?;:][ \xa0]{1,2})"
     r"(?:Fig|Figure|Tab|Table|Abb|Scheme|Art|Article|Artikel|Abschnitt|Section|Clause|§)[.,]?[ \xa0]?"
-    r"|[.!?;][ \xa0]{1,2})\Z"
+    r"|[.!?;:][ \xa0]{1,2})\Z"
 )
+_SHORT = re.compile(r"(?:\b\w{1,3}|str|Str)\.[ \xa0]{1,2}\Z")
 _REACH = 16  # characters before a number, of which a label has at most
+_ELLIPSIS = re.compile(rf"…(?={_CLOSING}\s+{_OPENING}{_CAPITAL})")
 
 # Where an enumeration goes on behind a semicolon: "1. He pays the rent; 2. He keeps it clean."
 _AFTER_SEMICOLON = re.compile(rf"(?<=;)\s+(?=\d{{1,2}}[.,)]\s+{_CAPITAL})")
 
-# German: abbreviations of statutes and courts (Kirchner, Abkürzungsverzeichnis der Rechtssprache) that
-# ``sentencex`` lacks, and ordinal numbers after an article.
-_GERMAN = re.compile(
-    r"\b(?:[Gg]em|BGBl|ABl|GVBl|RGBl|BAnz|Buchst|Rdnr|Rz|Tz|Ziff|Halbs|Unterabs|UAbs|Fn|Anm|Beschl|Urt|Az|Fa|Tsd|Bekl|Kl"
-    r"|Rspr|Abschn|Anl|[Ii]nsb|[Ee]ntspr|[Gg]gf|[Ee]inschl|[Zz]zgl)\.(?=\s+[\w§(])"
-    r"|\b(?:[Dd](?:er|ie|as|en|em|es)|[Zz]u[mr]|[Vv]om|[AaIi]m|[Bb]eim|[Jj]ede[rsnm]?)\s\d{1,3}\.(?=\s+\w)"
+# Abbreviations that ``sentencex`` lacks. German: of statutes and courts (Kirchner, Abkürzungsverzeichnis der
+# Rechtssprache), and ordinal numbers after an article. French: Lexique des règles typographiques en usage à
+# l'Imprimerie nationale. Italian: Devoto and Oli.
+_LACKING = {
+    "de": re.compile(
+        r"\b(?:[Gg]em|BGBl|ABl|GVBl|RGBl|BAnz|Buchst|Rdnr|Rz|Tz|Ziff|Halbs|Unterabs|UAbs|Fn|Anm|Beschl|Urt|Az|Fa|Tsd|Bekl|Kl"
+        r"|Rspr|Abschn|Anl|[Ii]nsb|[Ee]ntspr|[Gg]gf|[Ee]inschl|[Zz]zgl)\.(?=\s+[\w§(])"
+        r"|\b(?:[Dd](?:er|ie|as|en|em|es)|[Zz]u[mr]|[Vv]om|[AaIi]m|[Bb]eim|[Jj]ede[rsnm]?)\s\d{1,3}\.(?=\s+\w)"
+    ),
+    "fr": re.compile(
+        r"\b(?:MM?|Drs?|Pr|Mgr|Cie|Cass|civ|crim|chap|éd|apr|av)\.(?=\s+[\w§(])|\b(?:art|fig|vol|pp?|t|n)\.(?=\s+(?:[A-Z]\b|\d))"
+        r"|\b[A-Z]\.(?=-[A-Z]|\s*\*{0,2}\d)"
+    ),
+    "it": re.compile(
+        r"\b(?:Dott|Sig|Avv|Ing|Geom|Rag|Spett|Gent|[Cc]fr|Cass|civ|pen|Trib|sez|pagg?|artt?|nn?|capp?|lett|Lgs|voll?)\.(?=,|\s+[\w§(])"
+    ),
+}
+_GERMAN_END = re.compile(
+    r"\b(?:usw|etc|ff|Mio|Mrd|Tsd|Chr)\.(?=\s+(?:D(?:er|ie|as|en|em|ies\w*)|E[rs]|Sie|Ein\w{0,2}|Wir|I(?:ch|hr|m|n)|Auch|A[mn]|So)\b)"
 )
+
+# "(He was late.) She left."
+_BRACKETED = re.compile(rf"(?:\A|\n|[.!?]\s)\({_CAPITAL}[^()\n]{{1,300}}[.!?]\)\s+(?={_OPENING}{_CAPITAL})")
 
 # An item of a list, which ``sentencex`` leaves whole.
 _MARKER = re.compile(
@@ -76,13 +103,14 @@ _NARROWEST = 40  # characters: no text is set in narrower lines
 _WORD = re.compile(r"\S+")
 _LINE_START = re.compile(rf"(?<=\n)(?={_OPENING}{_CAPITAL})")
 
-# Lines that are a record each: of a log, with its time; or a turn of a talk, with its time or its speaker.
+# Lines that are a record each: of a log, with its time; of a table; or a turn of talk, with time or speaker.
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
 _DATED = re.compile(
     rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|[\[(]?(?:\d{{4}}-\d\d-\d\d[T ]"
     rf"|\d\d?([./])\d\d?\1\d{{2,4}},? )\d{{1,2}}:\d\d|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
     re.MULTILINE,
 )
+_CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\w[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown
 _NAMED = re.compile(
     rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?: [A-Z][\w.'’-]{{0,30}}){{0,3}}:(?=[ \t]))",  # noqa: RUF001
     re.MULTILINE,
@@ -91,12 +119,18 @@ _NAMED = re.compile(
 
 def shadowed(piece: str, language: str) -> str:
     """A text with other characters, as many, in which ``sentencex`` finds more of the right ends."""
-    piece = _BEFORE_NUMBER.sub(_goes_on, piece)
+    piece = _ELLIPSIS.sub(".", _BEFORE_NUMBER.sub(_goes_on, piece))
+    if language in _LACKING:
+        piece = _LACKING[language].sub(_no_end, piece)
     if language == "de":
-        piece = _GERMAN.sub(_no_end, piece)
+        piece = _GERMAN_END.sub(_no_abbreviation, piece)
     if language == "en":
-        piece = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", piece)
-    piece = _NUMBERED.sub(_with_the_rest, piece)
+        piece = _WORDS.sub(_no_abbreviation, piece)
+    if (small := [bool(match[1]) for match in _SENTENCE_START.finditer(piece)]) and 2 * sum(small) < len(
+        small
+    ):
+        piece = _SMALL.sub(_goes_on_small, piece)
+    piece = _NUMBERED.sub(_Numbers().with_the_rest, piece)
     return _NOTE.sub(_full_stops, _MARKS.sub(lambda match: "." * len(match[0]), piece))
 
 
@@ -106,12 +140,32 @@ def _goes_on(match: re.Match[str]) -> str:
     return "," if before and not (before[0] == "al" and letter) else "."
 
 
-def _with_the_rest(match: re.Match[str]) -> str:
-    return (
-        _no_end(match)
-        if _LABEL.search(match.string, max(0, match.start() - _REACH), match.start())
-        else match[0]
-    )
+def _goes_on_small(match: re.Match[str]) -> str:
+    return match[0] if match[1].lower() in STOP_WORDS else _no_end(match)
+
+
+def _no_abbreviation(match: re.Match[str]) -> str:
+    return f"{match[0][:-2]}q."
+
+
+class _Numbers:
+    """The numbers of clauses: one behind a short word, as in "p. 4. The", is none unless it goes on counting."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def with_the_rest(self, match: re.Match[str]) -> str:
+        """The number, with a comma if it belongs to what follows."""
+        label = _LABEL.search(match.string, max(0, match.start() - _REACH), match.start())
+        if not label:
+            return match[0]
+        *parents, last = match[0][:-1].split(".")
+        before = ".".join([*parents, str(int(last) - 1)])
+        self._seen.add(match[0][:-1])
+        counts = before in self._seen or not _SHORT.search(
+            match.string, max(0, match.start() - _REACH), match.start()
+        )
+        return _no_end(match) if counts else match[0]
 
 
 def _no_end(match: re.Match[str]) -> str:
@@ -125,7 +179,8 @@ def _full_stops(match: re.Match[str]) -> str:
 def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequence[int]]) -> Iterator[int]:
     """Further starts of sentences; ``cut`` gives those that ``sentencex`` finds in a text that is no list."""
     yield from _records(shadow)
-    yield from (match.end() for match in _AFTER_SEMICOLON.finditer(shadow))
+    for pattern in (_AFTER_SEMICOLON, _BRACKETED):
+        yield from (match.end() for match in pattern.finditer(shadow))
     for start, end in pairwise([*starts, len(shadow)]):
         marker = _MARKER.match(shadow, start, end)
         if marker is None or not _SEVERAL.search(shadow, marker.end(), end):
@@ -148,7 +203,8 @@ def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
 
 
 def _records(shadow: str) -> Iterator[int]:
-    yield from (match.start() for match in _DATED.finditer(shadow))
+    for pattern in (_DATED, _CELLS):
+        yield from (match.start() for match in pattern.finditer(shadow))
     named = list(_NAMED.finditer(shadow))
     times = Counter(match[1] for match in named)
     following = {shadow.find("\n", match.end()) + 1 for match in named}

@@ -23,7 +23,7 @@ from spscanner_rag.files.reading import MOST_BYTES, read, read_all
         (b"caf\xe9", r"got byte 0xe9 at 3, not UTF-8; expected UTF-8 text: .*iconv"),
         (b"ok \xed\xa0\x80", "got byte 0xed at 3"),  # a surrogate
         (b"ELF\0\1", r"got binary data \(a zero byte at 3\); expected UTF-8 text"),
-        ("text".encode("utf-16"), "got UTF-16; expected UTF-8"),
+        ("text".encode("utf-32"), "got binary data"),
         ("text".encode("utf-16-be"), "got binary data"),
         (b"{\\rtf1 text}", "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of these"),
         (b"\xd0\xcf\x11\xe0\xa1", "got an old or an encrypted Office file; expected text"),

@@ -1,5 +1,9 @@
 """Characters that Word takes from fonts of symbols, in Unicode."""
 
+import re
+
+from spscanner_rag.files.readers.numerals import RAISED
+
 _SYMBOL_LETTERS = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001 - from 0x41 on
 _SYMBOL_SIGNS = "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"  # noqa: RUF001 - from 0xA1 on
 _SYMBOL = dict(zip(range(0x41, 0x7F), _SYMBOL_LETTERS, strict=False))
@@ -15,6 +19,8 @@ _WINGDINGS = dict(
 _WINGDINGS_2 = dict(zip(bytes.fromhex("4f5051525354a3"), "✗✓☒☑☒☒□", strict=True))
 _FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
 _PRIVATE = range(0xE000, 0xF900)
+_IN_FONT = re.compile("[\ue000-\uf8ff]")
+_DIGITS = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
 
 
 def symbol(font: str, code: str) -> str:
@@ -30,3 +36,10 @@ def symbol(font: str, code: str) -> str:
         )
     except (ValueError, OverflowError):
         return "\ufffd"
+
+
+def shown(text: str, font: str, *, raised: bool) -> str:
+    """The text of a run: of a font of symbols in Unicode, and raised digits as such, which "10" and "3" need."""
+    if font.lower() in _FONTS and _IN_FONT.search(text):
+        text = _IN_FONT.sub(lambda match: symbol(font, f"{ord(match[0]):x}"), text)
+    return text.translate(RAISED) if raised and _DIGITS.fullmatch(text) else text

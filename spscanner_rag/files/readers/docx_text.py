@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from spscanner_rag.files.readers.docx_lists import LAST_LEVEL, Lists, Style, Styles, heading_level, is_on
 from spscanner_rag.files.readers.docx_parts import PartReader, value_of, word, word_attribute
-from spscanner_rag.files.readers.docx_symbols import symbol
+from spscanner_rag.files.readers.docx_symbols import shown, symbol
 from spscanner_rag.files.readers.formulas import Formula
 from spscanner_rag.files.readers.numerals import whole_number
 from spscanner_rag.files.readers.tables import MOST_COLUMNS, Cell, Row, add_table
@@ -48,6 +48,8 @@ class _Paragraph:
 class _Run:
     hidden: bool = False
     bold: bool = False
+    raised: bool = False
+    font: str = ""
 
 
 @dataclass(slots=True)
@@ -163,8 +165,8 @@ class WordText(PartReader):
         """Note a property of the innermost thing that has one."""
         value = value_of(attributes)
         match self._properties[-1], name:
-            case "rPr", ("vanish" | "b" | "rStyle") if self._runs:
-                self._note_run(self._runs[-1], name, value)
+            case "rPr", ("vanish" | "b" | "rStyle" | "vertAlign" | "rFonts") if self._runs:
+                self._note_run(self._runs[-1], name, value or word_attribute(attributes, "ascii"))
             case "pPr", _ if self._open:
                 self._note_paragraph(self._open[-1], name, value)
             case _ if self._tables == 1:
@@ -176,6 +178,10 @@ class WordText(PartReader):
             run.hidden, run.bold = run.hidden or style.hidden, run.bold or style.bold
         elif name == "vanish":
             run.hidden = is_on(value)
+        elif name == "vertAlign":
+            run.raised = value == "superscript"
+        elif name == "rFonts":
+            run.font = value
         else:
             run.bold = is_on(value)
 
@@ -195,6 +201,8 @@ class WordText(PartReader):
         match self._properties[-1], name:
             case "trPr", "tblHeader":
                 table.row.marked = is_on(value)
+            case "trPr", "gridBefore":
+                table.row.cells.append(Cell("", max(1, whole_number(value, MOST_COLUMNS, 1))))
             case "tcPr", "gridSpan":
                 cell.columns = max(1, whole_number(value, MOST_COLUMNS, 1))
             case "tcPr", "vMerge":
@@ -262,7 +270,7 @@ class WordText(PartReader):
         if self._formula is not None:
             self._formula.data(text)
         elif self._in_text and self._open:
-            self._add(text)
+            self._add(shown(text, self._runs[-1].font, raised=self._runs[-1].raised) if self._runs else text)
 
     def _add(self, text: str) -> None:
         """Add text to the paragraph that is open."""

@@ -10,7 +10,7 @@ _INVISIBLE = str.maketrans(
 _DEEPEST = 100  # elements within each other that are written with their structure
 # Elements by their names in both languages; all others are written as they follow each other.
 _FRACTIONS, _ROOTS = {"f", "mfrac"}, {"rad", "msqrt", "mroot"}
-_BELOW, _ABOVE = {"ssub", "msub", "munder"}, {"ssup", "msup", "mover"}
+_BELOW, _ABOVE = {"ssub", "msub", "munder", "limlow"}, {"ssup", "msup", "mover", "limupp"}
 _BOTH = {"ssubsup", "msubsup", "munderover"}
 _OF_ROWS = {"m", "mtable", "eqarr"}
 _UNREAD = {"annotation", "annotation-xml"}  # the same formula in another language
@@ -79,7 +79,8 @@ def _written(name: str, parts: Sequence[str], characters: Sequence[str | None]) 
     if name in _ABOVE and len(parts) == 2:
         return f"{_grouped(first)}^{_grouped(rest[0])}"
     if name in _BOTH and len(parts) == 3:
-        return f"{first}_{_grouped(rest[0])}^{_grouped(rest[1])}"
+        after = " " if name == "munderover" else ""
+        return f"{first}_{_grouped(rest[0])}^{_grouped(rest[1])}{after}"
     if name == "spre" and len(parts) == 3:
         return f"{rest[1]}_{_grouped(first)}^{_grouped(rest[0])}"
     if name in ("d", "mfenced"):
@@ -89,7 +90,10 @@ def _written(name: str, parts: Sequence[str], characters: Sequence[str | None]) 
             f"{'(' if opening is None else opening}{between.join(parts)}{')' if closing is None else closing}"
         )
     if name == "nary":
-        return f"{characters[0] or '∫'}{' '.join(parts)}"
+        limits = "".join(f"{mark}{_grouped(part)}" for mark, part in zip("_^", parts[:-1], strict=False))
+        return f"{characters[0] or '∫'}{limits} {parts[-1]}"
+    if name in ("acc", "bar"):
+        return "".join(parts) + ("\u0305" if name == "bar" else characters[0] or "\u0302")
     if name in ("func", "mtd", "mtr", "mr") or name in _OF_ROWS:
         return ("; " if name in _OF_ROWS else " ").join(parts)
     return "".join(parts)

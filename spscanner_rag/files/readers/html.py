@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.formulas import Formula
-from spscanner_rag.files.readers.numerals import letters, roman, whole_number
-from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Grid
-from spscanner_rag.files.readers.text_builder import Table, TextBuilder
+from spscanner_rag.files.readers.numerals import RAISED, letters, roman, whole_number
+from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Row, add_table
+from spscanner_rag.files.readers.text_builder import TextBuilder
 from spscanner_rag.text.extras import needed
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -43,12 +43,16 @@ _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # scripts show them when they are ready
 _BANNERS = re.compile(
     r"cookie[-_ ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
-    r"|(?:gdpr|ccpa|consent)[-_ ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)|onetrust-|cybotcookiebot"
+    r"|(?:gdpr|ccpa|consent|privacy)[-_ ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
+    r"|gdpr-notice|eu-cookie-|fc-consent|onetrust-|cybotcookiebot"
     r"|cookiehub|didomi-|usercentrics|qc-cmp2|truste[-_]|osano-cm|iubenda-cs|klaro|termly|cmplz-|\bcc-window\b"
     r"|sp_message_container|borlabs-?cookie|\bcky-",
     re.IGNORECASE,
 )
 _BANNER_TAGS = {"div", "section", "aside", "dialog", "form", "footer", "p"}
+_STYLED = re.compile(r"^\{\\(?:display|text)style\s*(.*)\}$", re.DOTALL)
+_BOLD = {"b", "strong"}
+_RAISED = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
 _TEX = re.compile(r"tex\b|math", re.IGNORECASE)  # classes of pictures of formulas
 _DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-html"}
 """Formulas in a second form, for the eye."""
@@ -150,14 +154,13 @@ class _List:
 
 @dataclass
 class _Table:
-    cells: list[Cell] = field(default_factory=list)  # of the current row
-    all_heads: bool = True  # whether all cells of the row are <th>
+    rows: list[Row] = field(default_factory=list)
+    row: Row = field(default_factory=Row)
     in_head: bool = False
     in_cell: bool = False
+    plain: bool = False  # some of its text is not bold
     columns: int = 1  # that the cell spans
     spanned: int = 1  # rows that the cell spans
-    grid: Grid = field(default_factory=Grid)
-    rows: Table = field(default_factory=Table)
     lays_out: bool = False  # it is no table of data: its cells are paragraphs
 
 
@@ -177,6 +180,7 @@ class HtmlText:
         self._formula: Formula | None = None
         self._formula_depth = 0
         self._alternative = ""  # of the formula, in TeX
+        self._bold = self._raised = 0  # open elements
         self._reading: list[str] | None = None  # of ruby, while its text is open
         self._readings: list[str] = []
 
@@ -206,10 +210,12 @@ class HtmlText:
             self._formula, self._formula_depth = Formula(), self._depth
             self._alternative = attributes.get("alttext", "")
         elif tag == "img" and _TEX.search(attributes.get("class", "")):
-            self._buffer.append(attributes.get("alt", ""))
+            self._buffer.append(_STYLED.sub(r"\1", attributes.get("alt", "")))
         elif tag == "rt":
             self._readings += self._reading or []
             self._reading = []
+        self._bold += tag in _BOLD
+        self._raised += tag == "sup"
 
     def end(self, tag: str) -> None:
         """An element ends."""
@@ -232,6 +238,10 @@ class HtmlText:
             self._reading = None
         elif tag == "ruby":
             self._end_ruby()
+        elif tag in _BOLD:
+            self._bold -= 1
+        elif tag == "sup":
+            self._raised -= 1
 
     def _end_ruby(self) -> None:
         """Add what stands above characters behind them."""
@@ -248,6 +258,10 @@ class HtmlText:
         elif self._reading is not None:
             self._reading.append(text.strip())
         else:
+            if self._raised and (digits := _RAISED.fullmatch(text)):
+                text = digits[0].translate(RAISED)
+            if self._tables and not self._bold and text.strip():
+                self._tables[-1].plain = True
             self._buffer.append(text if self._verbatim else _SPACE.sub(" ", text))
 
     def comment(self, text: str) -> None:
@@ -279,10 +293,9 @@ class HtmlText:
         elif table and tag in ("thead", "tbody", "tfoot"):
             table.in_head = tag == "thead"
         elif table and tag == "tr":
-            table.cells, table.all_heads = [], True
+            table.row = Row(marked=True)
         elif table and tag in ("td", "th"):
-            table.in_cell = not table.lays_out
-            table.all_heads &= tag == "th" or table.in_head
+            table.in_cell, table.plain = not table.lays_out, False
             table.columns = max(1, whole_number(attributes.get("colspan", ""), MOST_COLUMNS, 1))
             table.spanned = whole_number(attributes.get("rowspan", ""), MOST_ROWS, 1) or MOST_ROWS
 
@@ -290,7 +303,10 @@ class HtmlText:
         table = self._tables[-1] if self._tables else None
         if table and tag in ("td", "th") and table.in_cell:
             text = " ".join("".join(self._buffer).split())
-            table.cells.append(Cell(text, table.columns, table.spanned))
+            row = table.row
+            row.cells.append(Cell(text, table.columns, table.spanned))
+            row.marked = row.marked and (tag == "th" or table.in_head or not text)
+            row.strong = row.strong and not table.plain
             self._buffer, table.in_cell = [], False
             return
         self._flush(verbatim=tag == "pre")
@@ -301,12 +317,12 @@ class HtmlText:
         elif tag == "pre":
             self._verbatim = max(0, self._verbatim - 1)
         elif table and tag == "tr":
-            self._built.row(table.rows, table.grid.placed(table.cells), is_header=table.all_heads)
-            table.cells = []
+            table.rows.append(table.row)
+            table.row = Row(marked=True)
         elif table and tag == "thead":
             table.in_head = False
         elif table and tag == "table":
-            self._tables.pop()
+            self._add_rows(self._tables.pop())
 
     def _flush(self, *, level: int = 0, verbatim: bool = False) -> None:
         """Add what was collected as a paragraph, a heading or a fence; in a cell, go on."""
@@ -339,16 +355,17 @@ class HtmlText:
 
     def _give_up(self, table: _Table) -> None:
         """A table of another kind than data: what was collected of its row are paragraphs."""
-        begun, self._buffer = self._buffer, []
-        self._add_paragraphs(table)
-        self._buffer = begun
-        table.in_cell, table.lays_out = False, True
-
-    def _add_paragraphs(self, table: _Table) -> None:
-        for cell in table.cells:
+        self._add_rows(table)
+        for cell in table.row.cells:
             if cell.text:
                 self._built.paragraph(cell.text)
-        table.cells = []
+        table.row, table.in_cell, table.lays_out = Row(), False, True
+
+    def _add_rows(self, table: _Table) -> None:
+        for row in table.rows:
+            row.marked = row.marked and any(cell.text for cell in row.cells)
+        add_table(self._built, table.rows, marked_again=True)
+        table.rows = []
 
 
 def _is_tex(tag: str, attributes: Mapping[str, str]) -> bool:

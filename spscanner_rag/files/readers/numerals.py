@@ -9,6 +9,7 @@ _ONES = (
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth"}
 _ORDINALS |= {"nine": "ninth", "twelve": "twelfth"}
+RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # of one number; the larger ones are digits
 
 

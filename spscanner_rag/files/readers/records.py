@@ -3,33 +3,38 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.tables import looks_named
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import LONGEST_UNIT, Block
+from spscanner_rag.text.turns import LINE
 
-_LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 20  # lines, for the delimiter, and rows, for the header
 _MOST_LINES = 50  # of a row; a longer one has a quotation mark that is never closed
+_TIMED = re.compile(  # the beginning of an entry
+    r"^(?:[A-Z]{4,8}[: ]+)?[\[(]?(?:\d{4}[-/.]\d\d[-/.]\d\d[T ]|\d\d?[-/.]\w{2,3}[-/.]\d{2,4}[ T:,]+"
+    r"|[A-Z][a-z]{2} +\d\d? )?\d{1,2}:\d\d(?::\d\d)?\b",
+    re.MULTILINE,
+)
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_.-]*")
 _NUMBER = re.compile(r"[\s$€£+(-]*\d")
 
 Row = tuple[int, int, Sequence[str]]  # start, end, cells
 
 
 def read_table(name: str, data: bytes) -> Converted:
-    """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8."""
+    """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8 or UTF-16."""
     text = decoded(name, data)
     rows = _rows(text)
-    first = list(islice(rows, _LOOKED_AT))
-    header = (
-        (first[0][0], first[0][1]) if first and looks_named([row[2] for row in first], fewest=2) else None
-    )
-    blocks = []
-    certain = header and _differs([row[2] for row in first])
-    if certain and header:
+    looked_at = list(islice(rows, _LOOKED_AT))
+    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # "sep=;" (Excel) too
+    first = looked_at[len(titles) :]
+    header = first[0][:2] if first and looks_named([row[2] for row in first], fewest=2) else None
+    blocks = [Block(start, end, "row") for start, end, _ in titles]
+    if header and _differs([row[2] for row in first]):
         blocks.append(Block(*header, "header"))
         del first[0]
     for part in (first, rows):
@@ -39,14 +44,19 @@ def read_table(name: str, data: bytes) -> Converted:
 
 
 def read_log(name: str, data: bytes) -> Converted:
-    """Read a log, whose entries are lines with the indented ones below; ``ValueError`` if it is not UTF-8."""
+    """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
+
+    An entry is a line with the indented ones below; where entries begin with a time, with all those without one.
+    """
     text = decoded(name, data)
     blocks: list[Block] = []
-    for line in _LINE.finditer(text):
+    timed = len(list(islice(_TIMED.finditer(text), 2))) == 2 and bool(_TIMED.match(text.lstrip()))
+    for line in LINE.finditer(text):
         start, end = line.start(), line.start() + len(line[0].rstrip())
         if end == start or not line[0].strip():
             continue
-        last = blocks[-1] if blocks and line[0][0] in " \t" else None
+        goes_on = not _TIMED.match(line[0]) if timed else line[0][0] in " \t"
+        last = blocks[-1] if blocks and goes_on else None
         if last and end - last.start <= LONGEST_UNIT:
             blocks[-1] = last._replace(end=end)
         else:
@@ -60,7 +70,7 @@ def _rows(text: str) -> Iterator[Row]:
 
     def lines() -> Iterator[str]:
         nonlocal read_to
-        for line in _LINE.finditer(text):
+        for line in LINE.finditer(text):
             read_to = line.end()
             yield line[0]
 
@@ -73,7 +83,7 @@ def _rows(text: str) -> Iterator[Row]:
             yield from _row(text, start, read_to, cells)
             start, last_line = read_to, table.line_num
     except csv.Error:
-        for line in _LINE.finditer(text, start):
+        for line in LINE.finditer(text, start):
             yield from _row(text, line.start(), line.end(), (line[0],))
 
 
@@ -85,15 +95,17 @@ def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]
 
 def _delimiter(text: str) -> str:
     """The sign that most rows have most often."""
-    lines = [line[0] for line in islice(_LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
+    lines = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
     counts = {sign: sorted(line.count(sign) for line in lines) for sign in _DELIMITERS}
     return max(_DELIMITERS, key=lambda sign: counts[sign][len(lines) // 4] if lines else 0)
 
 
 def _differs(rows: Sequence[Sequence[str]]) -> bool:
-    """True if a column has numbers below a name."""
+    """True if a column has numbers below a name, or other words below one such as "first_name"."""
     for column, name in enumerate(rows[0]):
         below = [row[column] for row in rows[1:] if column < len(row) and row[column].strip()]
         if below and not _NUMBER.match(name) and all(map(_NUMBER.match, below)):
+            return True
+        if below and _IDENTIFIER.fullmatch(name) and not any(map(_IDENTIFIER.fullmatch, below)):
             return True
     return False

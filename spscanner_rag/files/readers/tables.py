@@ -80,19 +80,36 @@ class Grid:
         return text if self._left >= 0 else ""
 
 
-def add_table(built: TextBuilder, rows: Sequence[Row], *, first_row_differs: bool = False) -> None:
-    """Add the rows of a table, with those as header that are marked so or look so; without deleted rows."""
+def add_table(
+    built: TextBuilder, rows: Sequence[Row], *, first_row_differs: bool = False, marked_again: bool = False
+) -> None:
+    """Add the rows of a table, with those as header that are marked so or look so; without deleted rows.
+
+    ``marked_again``: the table may have further headers, each for the rows below it.
+    """
     rows = [row for row in rows if not row.deleted]
     grid, table = Grid(), Table()
     placed = [grid.placed(row.cells) for row in rows]
     marked = len(list(takewhile(lambda row: row.marked, rows)))
-    strong = first_row_differs or (rows[0].strong and not all(row.strong for row in rows)) if rows else False
-    headers = (marked or int(strong)) % max(len(rows), 1)  # a table of nothing but headers has none
+    # a table of nothing but headers has none
+    headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(len(rows), 1)
     names = not headers and looks_named(placed)
     for number, texts in enumerate(placed):
-        built.row(table, texts, is_header=number < headers)
+        built.row(table, texts, is_header=number < headers or (marked_again and rows[number].marked))
         if names and not number:
             table.header = built.last_row()
+
+
+def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
+    """How many rows look like a header: those with merged cells, and the next; but "Name:" is label and value."""
+    if all(row.strong for row in rows):
+        return 0
+    for number, (row, texts) in enumerate(zip(rows, placed, strict=True)):
+        if not row.strong or not any(texts) or any(text.endswith(":") for text in texts):
+            return number
+        if all(cell.columns == cell.rows == 1 for cell in row.cells):
+            return number + 1
+    return 0
 
 
 def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> bool:

@@ -3,40 +3,19 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.text_builder import TextBuilder, decoded
-from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.turns import LINE, NAME, turns_of
 
-_LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _TIMING = re.compile(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}[ \t]+-->")
 _VOICE = re.compile(r"<v(?:\.[^\s>]{0,40})?[ \t]+([^>]{1,60})>")
 _TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
-_NAME = r"[^\W\d_][\w.'’&-]{0,30}(?: [\w.'’&()-]{1,30}){0,3}"  # noqa: RUF001
-_SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({_NAME})\]?:[ \t]+(?=\S)")
+_SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({NAME})\]?:[ \t]+(?=\S)")
 _SENTENCE_ENDS = tuple('.!?…"”')
 _LONG_TURN, _LONG_UNKNOWN = 600, 200
 """A turn goes on to the end of a sentence behind so many characters; one of an unknown speaker is short."""
-
-_DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
-_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,6})?(?: ?[AaPp]\.?[Mm]\b\.?)?"
-_TIME = rf"(?:{_DATE}(?:, ?|[ T]))?{_CLOCK}"
-_TURNS = (  # the ways in which a turn begins, with groups "time" and "name"
-    re.compile(
-        rf"[\[(]?(?P<time>{_TIME})[\])]?[ \t]*[-–—]?[ \t]*(?:<(?P<nick>{_NAME})>|(?P<name>{_NAME}):)(?=\s|$)"  # noqa: RUF001
-    ),
-    re.compile(rf"(?P<name>{_NAME})[ \t]*[\[(](?P<time>{_TIME})[\])][ \t]*:?(?=\s|$)"),
-    re.compile(rf"(?P<name>{_NAME})[ \t]+(?P<time>{_TIME})[ \t]*$"),
-    re.compile(rf"[\[(]?(?P<time>{_TIME})[\])]?[ \t]+(?P<name>{_NAME})[ \t]*$"),
-    re.compile(rf"[\[(]?(?P<time>{_TIME})[\])]?(?=\s|$)"),
-)
-_UNTIMED = re.compile(rf"(?P<name>{_NAME}):[ \t]+(?=\S)")
-_LOOKED_AT = 200  # lines of a text
-_FEWEST = 3  # turns of talk
-_SHARE, _TIMED_SHARE, _UNTIMED_SHARE = 0.2, 0.5, 0.6
-"""Of the lines that begin a turn: with time and speaker, with a time, with a speaker."""
 
 
 class _Cue(NamedTuple):
@@ -96,7 +75,7 @@ def _voices(line: str) -> Iterator[tuple[str, str]]:
 
 def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
     time, lines, ended = "", list[str](), True
-    for match in _LINE.finditer(text):
+    for match in LINE.finditer(text):
         line = match[0].strip()
         if timing := _TIMING.match(line):
             if time:
@@ -117,44 +96,3 @@ def read_text(name: str, data: bytes) -> Converted:
     """Read plain text, as it is; ``ValueError`` if it is not UTF-8."""
     text = decoded(name, data)
     return Converted(text, turns_of(text))
-
-
-def turns_of(text: str) -> tuple[Block, ...]:
-    """The turns of a plain text that is a transcript or a chat; none of any other text."""
-    lines = [match[0].strip() for match in islice(_LINE.finditer(text), _LOOKED_AT)]
-    lines = [line for line in lines if line]
-    timed = [next((number for number, way in enumerate(_TURNS) if way.match(line)), None) for line in lines]
-    spoken = sum(number in range(len(_TURNS) - 1) for number in timed)
-    ways: Sequence[re.Pattern[str]] = _TURNS
-    if spoken < max(_FEWEST, _SHARE * len(lines)) and len(timed) - timed.count(None) < max(
-        _FEWEST, _TIMED_SHARE * len(lines)
-    ):
-        names = [match["name"] for line in lines if (match := _UNTIMED.match(line))]
-        if len(names) < max(_FEWEST + 1, _UNTIMED_SHARE * len(lines)) or 2 * len(set(names)) > len(names):
-            return ()
-        ways = (_UNTIMED,)
-    return tuple(_turns(text, ways))
-
-
-def _turns(text: str, ways: Sequence[re.Pattern[str]]) -> Iterator[Block]:
-    turn: Block | None = None
-    for line in _LINE.finditer(text):
-        content = line[0].strip()
-        if not content:
-            if turn and len(ways) == 1:  # without times, what follows may be other text
-                yield turn
-                turn = None
-            continue
-        start = line.start() + len(line[0]) - len(line[0].lstrip())
-        end = start + len(content)
-        found = next((match for way in ways if (match := way.match(content))), None)
-        if found:
-            if turn:
-                yield turn
-            parts = found.groupdict()
-            label = " ".join(filter(None, [parts.get("time"), parts.get("name") or parts.get("nick")]))
-            turn = Block(start, end, "turn", header=(start, start + found.end()), title=label)
-        elif turn:
-            turn = turn._replace(end=end)
-    if turn:
-        yield turn

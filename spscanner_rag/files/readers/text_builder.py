@@ -19,21 +19,22 @@ def readable(text: str) -> str:
 
 
 def decoded(name: str, data: bytes) -> str:
-    """UTF-8 without its byte order mark; ``ValueError`` for anything else, binary data included."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{name}: got UTF-16; expected UTF-8: convert it with `iconv -f UTF-16 -t UTF-8`")
-    if b"\0" in data:
-        raise ValueError(
-            f"{name}: got binary data (a zero byte at {data.index(0)}); expected UTF-8 text, HTML, Markdown, "
-            "PDF or DOCX: convert it first"
-        )
+    """UTF-8 without its byte order mark, or UTF-16 with one; ``ValueError`` for all else, binary data included."""
+    encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
     try:
-        return data.decode("utf-8-sig")
+        zero = data.find(b"\0") if encoding == "UTF-8" else -1
+        text = data.decode("utf-16" if encoding == "UTF-16" else "utf-8-sig") if zero < 0 else ""
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name}: got byte 0x{data[error.start]:02x} at {error.start}, not UTF-8; expected UTF-8 text: "
+            f"{name}: got byte 0x{data[error.start]:02x} at {error.start}, not {encoding}; expected UTF-8 text: "
             "convert text in another encoding, for example with `iconv -f LATIN1 -t UTF-8`"
         ) from None
+    if (zero := max(zero, text.find("\0"))) >= 0:
+        raise ValueError(
+            f"{name}: got binary data (a zero byte at {zero}); expected UTF-8 text, HTML, Markdown, "
+            "PDF or DOCX: convert it first"
+        )
+    return text
 
 
 @dataclass

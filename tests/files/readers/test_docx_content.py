@@ -152,6 +152,10 @@ LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
         (table(*(row(cell(name, run=BOLD), value) for name, value in LABELS)), []),
         (table(*(row(*cells) for cells in LABELS), properties=LOOK.format("Plain")), []),
         (table(*(row(*(cell(text, run=BOLD) for text in cells)) for cells in LABELS)), []),
+        (table(row(cell("Rent:", run=BOLD), cell("40", run=BOLD)), row("Due:", "May")), []),
+        (table(row(cell("T", '<w:gridSpan w:val="2"/>', BOLD)),
+               row(cell("Name", run=BOLD), cell("Value", run=BOLD)), row(*LABELS[0])),
+         ["Name | Value"]),
         (table(row("For the council: Bob", "For the tenant: Anne")), []),
         (table(row("Only", "headers", properties="<w:tblHeader/>")), []),
         (table(row("Name", "Value", properties="<w:tblHeader/>"), row(*LABELS[0])), ["Name | Value"]),
@@ -189,12 +193,13 @@ def test_a_header_of_two_rows_and_merged_cells(docx_of: DocxOf) -> None:
         row(cell("Riga", down), "910", "760"),
         row(cell("", on), "911", "761"),
         row(cell("All", two), "3"),
+        row("7", "8", properties='<w:gridBefore w:val="1"/>'),
     )
     found = read(docx_of, made)
     assert found.text.split("\n") == [
-        "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3"
+        "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3", "| 7 | 8"
     ]  # fmt: skip
-    assert [block.kind for block in found.blocks] == ["header", "row", "row", "row"]
+    assert [block.kind for block in found.blocks] == ["header", *["row"] * 4]
 
 
 def math(body: str) -> str:
@@ -216,8 +221,14 @@ def m(text: str) -> str:
         (f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e>{m("a")}</m:e></m:d>', "[a]"),
         (
             f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{m("i")}</m:sub><m:e>{m("k")}</m:e></m:nary>',
-            "∑i k",
+            "∑_i k",
         ),
+        (
+            f"<m:nary><m:naryPr/><m:sub>{m('0')}</m:sub><m:sup>{m('n+1')}</m:sup><m:e>{m('k')}</m:e></m:nary>",
+            "∫_0^(n+1) k",
+        ),
+        (f"<m:limLow><m:e>{m('lim')}</m:e><m:lim>{m('n→9')}</m:lim></m:limLow>", "lim_(n→9)"),
+        (f"<m:acc><m:accPr/><m:e>{m('y')}</m:e></m:acc><m:bar><m:e>{m('z')}</m:e></m:bar>", "y\u0302z\u0305"),
     ],
 )
 def test_formulas_are_text(docx_of: DocxOf, formula: str, expected: str) -> None:
@@ -233,6 +244,11 @@ def test_formulas_are_text(docx_of: DocxOf, formula: str, expected: str) -> None
         ('<w:r><w:t>at 3 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>m</w:t></w:r>', "at 3 μm"),
         ('<w:r><w:t>x </w:t><w:sym w:font="Symbol" w:char="F0B3"/><w:t> 2</w:t></w:r>', "x ≥ 2"),
         ('<w:r><w:sym w:font="Arial" w:char="20AC"/><w:t>5</w:t></w:r>', "€5"),
+        ('<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>&#xF062;=</w:t></w:r>', "β="),
+        (
+            '<w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-3</w:t></w:r>',
+            "10⁻³",
+        ),
         ('<w:r><w:sym w:font="Odd" w:char="F123"/><w:sym w:font="Odd" w:char="no"/></w:r>', "\ufffd\ufffd"),
     ],
 )

@@ -45,6 +45,40 @@ def test_merged_cells_keep_the_columns(rows: str, expected: str) -> None:
     assert page(f"<table>{rows}</table>").text == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        ("<tr><td><b>City</b><td><strong>People</strong><tr><td>Riga<td>910", "City | People"),
+        ("<tr><td><th>1990<th>2000<tr><th>Riga<td>910<td>760", "| 1990 | 2000"),
+        (
+            "<tr><td colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910",
+            "City | People",
+        ),
+        ("<tr><td>City<td>Year<td>People<tr><td>Riga<td>1990<td>910", "City | Year | People"),
+        ("<tr><th>Tenant<td>Anne Reed<tr><th>Rent<td>40 marks", None),
+        ("<tr><td><b>Tenant</b><td>Anne<tr><td><b>Rent</b><td>40", None),
+        ("<tr><td><b>Tenant:</b><td><b>Anne</b><tr><td>Rent:<td>40", None),
+        ("<tr><td><b>a</b><td><b>b</b><tr><td><b>c</b><td><b>d</b>", None),
+    ],
+)
+def test_a_header_is_marked_or_looks_so(rows: str, header: str | None) -> None:
+    found = page(f"<table>{rows}</table>")
+    last = found.blocks[-1].header
+    assert (last and found.text[slice(*last)]) == header
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("It fell.<sup>1</sup> It", "It fell.¹ It"),
+        ("10<sup>3</sup> m<sup>-2</sup>", "10³ m⁻²"),
+        ("the 5<sup>th</sup>, so.<sup>[2]</sup> H<sub>2</sub>O", "the 5th, so.[2] H2O"),
+    ],
+)
+def test_raised_numbers_stay_raised(body: str, expected: str) -> None:
+    assert page(f"<p>{body}</p>").text == expected
+
+
 def test_headers_of_several_rows_and_without_rows() -> None:
     found = page(
         "<table><tr><th rowspan=2>City<th colspan=2>People<tr><th>1990<th>2000<tr><td>Riga<td>910<td>760</table>"
@@ -77,7 +111,8 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
         ),
         (f"<math alttext='F'><semantics><mrow></mrow>{TEX}</semantics></math>", "E"),
         ("<math alttext='c^2'><mspace></mspace></math>", "c^2"),
-        ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>", "{\\displaystyle m=3}"),
+        ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>", "m=3"),
+        ("<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi></math>", "∑_i^9 k"),
         ("<script type='math/tex'>x < 5</script>", "x < 5"),
         (
             f"<span class=katex><span class=katex-mathml><math><mi>u</mi>{TEX}</math></span>"
@@ -110,6 +145,7 @@ def test_readings_stand_behind_their_word() -> None:
         "<section class='site cookie-consent is-open' aria-label=x>no<ul><li>no</ul></section>",
         "<div role=dialog aria-label='Cookie banner'>no</div>",
         "<aside class='gdpr-popup'>no</aside>",
+        "<div class='eu-cookie-compliance-x'>no</div><div class='privacy-banner'>no</div>",
     ],
 )
 def test_what_is_hidden_or_a_banner_is_not_read(hidden: str) -> None:

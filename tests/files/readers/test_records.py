@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag import Scanner
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read_bytes
+from spscanner_rag.scorers import segment
 from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -36,6 +38,9 @@ def shown(name: str, text: str) -> list[str]:
         ("a.csv", "Signed on,3 May 1811\nRent,40 marks\n", ["Signed on,3 May 1811", "Rent,40 marks"], None),
         ("a.csv", "one\ntwo\n\nthree", ["one", "two", "three"], None),
         ("a.csv", "part,price\n", ["part,price"], None),
+        ("a.csv", "part,maker_id\nNut,Hale\nBolt,Reed\n", ["Nut,Hale", "Bolt,Reed"], "part,maker_id"),
+        ("a.csv", "Stock\npart,price\nnut,3\n", ["Stock", "nut,3"], None),
+        ("a.csv", "sep=;\npart;price\nnut;3\n", ["sep=;", "nut;3"], None),
         ("a.csv", 'a,1\n"never closed,2\n' + "b,3\n" * 60, ["a,1", '"never closed,2', *["b,3"] * 60], None),
         ("a.csv", 'a,1\n"' + "x" * 200_000, None, None),
     ],
@@ -49,10 +54,26 @@ def test_a_row_is_a_unit_that_is_read_with_its_header(
     assert header is None or all(header in unit.model_text for unit in units)
 
 
-def test_an_entry_of_a_log_is_a_unit() -> None:
-    text = "10:01 start\n\n10:02 failed: no disk\n  at read\n\tat main\n10:03 end"
-    assert shown("a.log", text) == ["10:01 start", "10:02 failed: no disk\n  at read\n\tat main", "10:03 end"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start\n|failed: no disk\n  at read\n\tat main\n|end",
+        "10:01 start\n|10:02 failed: no disk\n  at read\n\tat main\n|10:03 end",
+        "2021-05-03 10:01:07,1 E no\nTraceback:\n  x()\nValueError: y\n|2021-05-03 10:01:08,3 I up",
+        "[03/May/2021:10:01:07] E no\nCaused by: x\n\tat y\n|[03/May/2021:10:01:09] up",
+        "May  3 10:01:07 a b: no\nsecond\n|May  3 10:01:09 a b: up",
+    ],
+)
+def test_an_entry_of_a_log_is_a_unit(text: str) -> None:
+    assert shown("a.log", text.replace("|", "")) == [entry.strip() for entry in text.split("|")]
     assert max(map(len, shown("a.log", "a\n" + " b\n" * 2_000))) <= 1_000
+
+
+def test_a_table_in_utf_16_is_read() -> None:
+    found = read_bytes("a.csv", "part\tprice\nnüt\t3\n".encode("utf-16"))
+    assert found.text == "part\tprice\nnüt\t3\n"
+    with pytest.raises(ValueError, match="not UTF-16"):
+        read_bytes("a.csv", b"\xff\xfea")
 
 
 CUES = "00:31.000 --> 00:33.5\n{}\n\n1\n00:40.000 --> 00:44.000 line:0\n{}\n\n01:00:02.000 --> 01:00:03.000\n{}\n"
@@ -118,6 +139,11 @@ def test_a_turn_of_subtitles_is_a_unit(name: str, text: str, turns: list[str]) -
         ),
         ("10:31 <ann> hi\n10:32 <bob> ho\n10:33 <ann> bye", ["10:31 ann", "10:32 bob", "10:33 ann"]),
         (
+            "10:31 <@ann> hi\n10:32 * bob|away waves\n10:33 - ~ Ann: bye\n10:34 From Ann B to Everyone : oh",
+            ["10:31 ann", "10:32 bob|away", "10:33 Ann", "10:34 Ann B"],
+        ),
+        ("Ann: Who?\n\nAnd why?\n\nBob: Me.\n\nAnn: Oh.\n\nBob: So.", ["Ann", "Ann", "Bob", "Ann", "Bob"]),
+        (
             "2024-03-05 10:01 3 disks.\n2024-03-05 10:02 sdb, full.\n2024-03-05 10:03 2 left.",
             [f"2024-03-05 10:0{n}" for n in (1, 2, 3)],
         ),
@@ -145,13 +171,15 @@ def test_other_text_has_no_turns(text: str) -> None:
     assert read_bytes("a.txt", text.encode()).blocks == ()
 
 
-def test_each_part_of_a_long_turn_is_read_with_its_speaker() -> None:
+def test_each_part_of_a_long_turn_is_read_with_its_speaker(tiny_scanner: Scanner) -> None:
     text = "".join(
         f"[0{n}:00] {who}: {'It rained all day long. ' * 100}\n"
         for n, who in enumerate(("Ann", "Bob", "Cid"))
     )
     document, units = units_of("a.txt", text)
     assert len(units) == 9
+    assert segment(object(), text) == units  # type: ignore[arg-type]
+    assert [unit[:2] for unit in tiny_scanner.segment(text)] == [unit[:2] for unit in units]
     for unit in units:
         speaker = document.section(unit.start)[-3:]
         assert unit.model_text.strip().startswith(f"[0{'ABC'.index(speaker[0])}:00] {speaker}:")
