@@ -19,9 +19,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from spscanner_rag.checkpoint.whole_file import whole_file
-from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile
+from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
 from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
-from spscanner_rag.text.blocks import Block
 
 if TYPE_CHECKING:
     from spscanner_rag.encoder.sentences import SentenceVectors
@@ -98,10 +97,7 @@ class ReadCache:
         return TextFile(
             path,
             str(text),
-            tuple(
-                Block(start, end, kind, header and (header[0], header[1]), *rest)
-                for start, end, kind, header, *rest in blocks
-            ),
+            tuple(map(block_of, blocks)),
             tuple(PageStart(*page) for page in pages),
             tuple(notes),
         )

@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,12 @@ class Converted(NamedTuple):
     blocks: tuple[Block, ...] = ()
     pages: tuple[PageStart, ...] = ()
     notes: tuple[str, ...] = ()  # what could not be read
+
+
+def block_of(values: Sequence[Any]) -> Block:
+    """A block from its values in JSON."""
+    start, end, kind, header, *rest = values
+    return Block(start, end, kind, header and (header[0], header[1]), *rest)
 
 
 @dataclass(frozen=True)

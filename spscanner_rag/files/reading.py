@@ -4,12 +4,13 @@ import os
 import stat
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
-from spscanner_rag.files.documents import STANDARD_INPUT, Converted, TextFile, name_of
+from spscanner_rag.files.apart import LEAST_SECONDS, SECONDS_PER_MEBIBYTE, Record, answer, read_apart
+from spscanner_rag.files.documents import STANDARD_INPUT, Converted, TextFile, block_of, name_of
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import archive_of
 from spscanner_rag.files.readers.html import read_html
@@ -17,6 +18,8 @@ from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.files.readers.pdf import read_pdf
 from spscanner_rag.files.readers.records import read_log, read_table
 from spscanner_rag.files.readers.talk import read_subtitles, read_text
+from spscanner_rag.files.readers.text_builder import decoded
+from spscanner_rag.text.blocks import Block
 
 Kind = Literal["text", "Markdown", "HTML", "PDF", "DOCX", "CSV", "subtitles", "log"]
 
@@ -60,6 +63,12 @@ _READERS: dict[Kind, Callable[[str, bytes], Converted]] = {  # each imports its 
     "log": read_log,
 }
 
+_AS_THEY_ARE = {"text", "Markdown", "CSV", "log"}  # their text is that of the file
+_BLOCKS_OF_RECORD = 10_000
+
+AT_ONCE_BYTES = 2**18
+"""Larger files, unpacked, are read in a process of their own, whose start takes longer than a small one."""
+
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file",
     b"{\\rtf": "RTF",
@@ -85,7 +94,8 @@ def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
     path
         The file; ``-`` is standard input. Its ending says what it is, or else how it begins.
     seconds
-        For so long a PDF is read; None: by its size. What was read until then is returned, with a note.
+        For so long a PDF or a large file is read; None: by its size. The pages that were read until then are
+        returned, with a note.
 
     Returns
     -------
@@ -100,7 +110,7 @@ def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
         ending says, is broken, encrypted, without text or too large.
     """
     path = str(path)
-    return read_bytes(path, bytes_of(path))
+    return read_bytes(path, bytes_of(path), seconds=seconds)
 
 
 def read_bytes(
@@ -108,7 +118,7 @@ def read_bytes(
 ) -> TextFile:
     """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`.
 
-    ``check`` is called while a PDF is read, and may raise to end it.
+    ``check`` is called while a PDF or a large file is read, and may raise to end it.
     """
     name = name_of(path)
     kind = kind_of(name, path, data)
@@ -116,11 +126,59 @@ def read_bytes(
         raise _too_large(name, len(data), kind)
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
-    reader = partial(read_pdf, seconds=seconds, check=check) if kind == "PDF" else _READERS[kind]
-    made = reader(name, data)
+    if seconds is None:
+        seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
+    if kind == "PDF":
+        made = read_pdf(name, data, seconds, check)
+    elif max(len(data), _unpacked(kind, data)) > AT_ONCE_BYTES:
+        made = _read_apart(kind, name, data, seconds, check)
+    else:
+        made = _READERS[kind](name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
     return TextFile(path, made.text, made.blocks, made.pages, made.notes)
+
+
+def _unpacked(kind: Kind, data: bytes) -> int:
+    if kind != "DOCX":
+        return 0
+    with archive_of(data) as archive:
+        return sum(part.file_size for part in archive.infolist())
+
+
+def _read_apart(
+    kind: Kind, name: str, data: bytes, seconds: float, check: Callable[[], None] | None
+) -> Converted:
+    blocks: list[Block] = []
+    whole: Record | None = None
+    for record in read_apart(__name__, (kind,), data, seconds, check):
+        if "refused" in record:
+            raise (ImportError if record["missing"] else ValueError)(name + record["refused"])
+        blocks += map(block_of, record.get("blocks", ()))
+        whole = record
+    if whole is None or "text" not in whole:
+        raise ValueError(
+            f"{name}: got {kind} that takes more than {seconds:.0f} seconds, or too much memory; expected less: "
+            "split it"
+        )
+    text = decoded(name, data) if whole["text"] is None else whole["text"]
+    return Converted(text, tuple(blocks))
+
+
+def main(kind: Kind) -> None:
+    """In a process of its own: write the blocks of a document, and then its text, as records."""
+    answer(partial(_records, kind))
+
+
+def _records(kind: Kind, data: bytes) -> Iterator[Record]:
+    try:
+        made = _READERS[kind]("", data)
+    except (ValueError, ImportError) as error:
+        yield {"refused": str(error), "missing": isinstance(error, ImportError)}
+        return
+    for start in range(0, len(made.blocks), _BLOCKS_OF_RECORD):
+        yield {"blocks": made.blocks[start : start + _BLOCKS_OF_RECORD]}
+    yield {"text": None if kind in _AS_THEY_ARE else made.text}
 
 
 def read_all(

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from spscanner_rag.apps.serving.access import Access
 from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
+from spscanner_rag.apps.serving.memory import give_back_memory
 from spscanner_rag.apps.serving.page_routes import page_routes
 from spscanner_rag.apps.serving.routes import rerank_routes, scan_routes
 from spscanner_rag.apps.serving.schemas import invalid
@@ -31,7 +32,9 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        giving_back = asyncio.create_task(give_back_memory())
         yield
+        giving_back.cancel()
         await asyncio.to_thread(service.close)
 
     # The pages of interactive documentation load scripts of other hosts, so there are none.

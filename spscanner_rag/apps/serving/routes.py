@@ -94,8 +94,7 @@ def scan_routes(service: Service) -> APIRouter:
     @routes.put("/collections/{digest}", status_code=204)
     async def keep_collection(digest: str, request: Request) -> Response:
         content = await request.body()
-        keep = partial(service.keep_collection, digest, content)
-        await asyncio.get_running_loop().run_in_executor(service.one_at_a_time, keep)
+        await service.work(request, lambda _: service.keep_collection(digest, content), service.one_at_a_time)
         return Response(status_code=204)
 
     return routes

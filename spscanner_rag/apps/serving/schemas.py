@@ -4,7 +4,6 @@ JSON is checked while it is parsed: what is wrong or ignored never becomes a Pyt
 the first wrong item ends the check. So no body takes much more memory than its own size.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from functools import cache
@@ -33,9 +32,13 @@ from spscanner_rag.text.units import readable
 AT_ONCE_BYTES = 2**16
 """Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
 
+MOST_VALUES = 500_000
+"""Values of a larger body. The parser makes a tree of all, takes 300 bytes for a list, and lets no thread run."""
+
 T = TypeVar("T", bound="Body")
 
 _WRONG = object()
+_MARKS = (b",", b"[", b"{")
 
 # JSON can escape half a character, which no answer can contain.
 Text = Annotated[str, AfterValidator(readable)]
@@ -50,6 +53,10 @@ Document = Annotated[dict[Text, _Value | _Values], Field(max_length=1_000, fail_
 _ESCAPES = re.compile(
     rb"(?:\\[^u])+|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", re.DOTALL
 )
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+'
+_STRINGS = re.compile(_STRING, re.DOTALL)
+_PART = re.compile(rb'[^"]*+(?:' + _STRING + rb'[^"]*+){0,1000}+', re.DOTALL)
 
 
 class _Lenient:
@@ -69,6 +76,8 @@ class Body(BaseModel):
         """Parse and check JSON; ``RefusedError`` says what is wrong first, and repeats nothing that was sent."""
         if body.lstrip(b" \t\r\n")[:1] != b"{":
             raise RefusedError(422, "the body: expected a JSON object")
+        if len(body) >= AT_ONCE_BYTES:
+            _refuse_many_values(body)
         try:
             return cls._read(body)
         except ValidationError as error:
@@ -132,6 +141,17 @@ def _names(kind: type[Body]) -> TypeAdapter[Any]:
     return TypeAdapter(checked)
 
 
+def _refuse_many_values(body: bytes) -> None:
+    """Raise ``RefusedError`` for JSON of more than `MOST_VALUES`, told by its commas and brackets."""
+    if sum(map(body.count, _MARKS)) <= MOST_VALUES:  # those in strings too
+        return
+    found = 0
+    for part in _PART.finditer(body):  # other threads run in between
+        found += sum(map(_STRINGS.sub(b"", part[0]).count, _MARKS))
+        if found > MOST_VALUES:
+            raise RefusedError(413, f"the body has more than {MOST_VALUES} values; split the request")
+
+
 def _refused(error: ValidationError) -> RefusedError:
     return invalid(error.errors(include_url=False, include_context=False, include_input=False))
 
@@ -171,8 +191,9 @@ class _Asked(Request):
         body = await self.body()
         if len(body) < AT_ONCE_BYTES:
             return self._kind.parsed(body)
-        one = self.app.state.service.one_at_a_time
-        return await asyncio.get_running_loop().run_in_executor(one, self._kind.parsed, body)
+        service = self.app.state.service
+        parsed: Body = await service.work(self, lambda _: self._kind.parsed(body), service.one_at_a_time)
+        return parsed
 
 
 class CohereRerank(Body):

@@ -103,7 +103,12 @@ class Service:
         self.queue.submit(job)
         return await self._awaited(job.future, asking, job.cancel)
 
-    async def work(self, asking: Request, function: Callable[[Callable[[], None]], T]) -> T:
+    async def work(
+        self,
+        asking: Request,
+        function: Callable[[Callable[[], None]], T],
+        workers: ThreadPoolExecutor | None = None,
+    ) -> T:
         """Run what needs no model in a thread, within the same limits and with the same errors as `read`.
 
         ``function`` calls its argument between pieces of its work, which raises when nobody waits any more.
@@ -112,7 +117,9 @@ class Service:
             raise RefusedError(429, "too many requests are waiting; ask again in 1 s", retry_after=1)
         given_up = Event()
         self.working += 1
-        future = self._workers.submit(function, partial(stop_if, given_up.is_set, "between two pieces"))
+        future = (workers or self._workers).submit(
+            function, partial(stop_if, given_up.is_set, "between two pieces")
+        )
         try:
             return await self._awaited(future, asking, given_up.set)
         finally:

@@ -1,86 +1,33 @@
 """PDF to text, page by page, without running headers and footers; headings by the size of their letters."""
 
-import json
-import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from subprocess import DEVNULL, PIPE, Popen
-from typing import Any
 
+from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import Converted, PageStart
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import as_written
 
-LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 14.0
-"""A PDF is read for so long; what was read until then is its text, with a note."""
-
-_EVERY = 0.05  # seconds between two looks at the clock
-_CHILD = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from spscanner_rag.files.readers.pdf_pages import main; main()"
-)
+_MODULE = "spscanner_rag.files.readers.pdf_pages"
 _LARGER = 1.15  # times the size of most letters, from which on a line is a heading
 _SENTENCE_ENDS = tuple(".,;:")
 
-Record = Mapping[str, Any]  # as `pdf_pages.read_pages` gives them
-
 
 def read_pdf(
-    name: str, data: bytes, *, seconds: float | None = None, check: Callable[[], None] | None = None
+    name: str, data: bytes, seconds: float = LEAST_SECONDS, check: Callable[[], None] | None = None
 ) -> Converted:
     """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf.
 
-    It is read in a process of its own, which ends after ``seconds`` (None: by the size of the file); the pages
-    that were read until then are the text. ``check`` is called meanwhile, and what it raises ends the process too.
+    The pages that were read until its process had to end are the text, with a note; see `read_apart`.
     """
     if find_spec("pypdf") is None:
         raise ImportError(f"{name}: reading PDF needs pypdf: {install_line('files')}")
-    if seconds is None:
-        seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
-    first, *pages = list(_apart(data, seconds, check)) or [{"broken": f"nothing in {seconds:.0f} seconds"}]
+    records = list(read_apart(_MODULE, (), data, seconds, check))
+    first, *pages = records or [{"broken": f"nothing in {seconds:.0f} seconds"}]
     return converted(name, first, pages)
-
-
-def _apart(data: bytes, seconds: float, check: Callable[[], None] | None) -> Iterator[Record]:
-    """What another process reads of a PDF until it has to end."""
-    command = [sys.executable, "-I", "-c", _CHILD, json.dumps([path for path in sys.path if path])]
-    stop, ended = time.monotonic() + seconds, threading.Event()
-    raised: list[BaseException] = []
-    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
-
-        def watch() -> None:
-            try:
-                while not ended.wait(_EVERY) and time.monotonic() < stop:
-                    if check:
-                        check()
-            except BaseException as error:
-                raised.append(error)
-            process.kill()
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            try:
-                process.stdin.write(data)
-                process.stdin.close()
-            except OSError:  # it has ended
-                pass
-            for line in process.stdout:
-                if line.endswith(b"\n"):
-                    yield json.loads(line)
-        finally:
-            ended.set()
-            process.kill()
-            watcher.join()
-    if raised:
-        raise raised[0]
 
 
 def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:

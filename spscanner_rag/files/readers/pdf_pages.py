@@ -5,19 +5,15 @@ Python under a BSD licence. Some files keep it busy for hours or fill the memory
 """
 
 import io
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from spscanner_rag.files.apart import answer
 from spscanner_rag.files.readers.text_builder import readable
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
-
-MOST_MEMORY = 2**30
-"""Bytes of the process, where the system can bound them."""
 
 MOST_CHARACTERS = 20_000_000
 """Of all pages; of 10,000 pages of a book."""
@@ -30,17 +26,8 @@ _BOLD = ("bold", "black", "heavy")
 
 
 def main() -> None:
-    """Read a PDF from standard input, and write a line of JSON for each page, and one before them."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    except (ImportError, ValueError, OSError):
-        pass
-    out, sys.stdout = sys.stdout, sys.stderr
-    for record in read_pages(sys.stdin.buffer.read()):
-        out.write(json.dumps(record) + "\n")
-        out.flush()
+    """Write a record for each page of a PDF, and one before them."""
+    answer(read_pages)
 
 
 def read_pages(data: bytes) -> Iterator[dict[str, Any]]:

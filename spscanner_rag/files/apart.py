@@ -1,0 +1,88 @@
+"""Files are read in a process of their own: it can be ended at any moment, and its memory is bounded.
+
+Libraries and expressions that read hostile files cannot be told to stop, and no other thread may run meanwhile.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from subprocess import DEVNULL, PIPE, Popen
+from typing import Any
+
+LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 14.0
+"""The time to read a file, unless a caller says another."""
+
+MOST_MEMORY, MEMORY_PER_BYTE = 2**30, 8
+"""Bytes of the process, where the system can bound them; a large file needs more."""
+
+_EVERY = 0.05  # seconds between two looks at the clock
+_CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} import main; main(*sys.argv[3:])"
+
+Record = Mapping[str, Any]
+
+
+def read_apart(
+    module: str,
+    arguments: tuple[str, ...],
+    data: bytes,
+    seconds: float,
+    check: Callable[[], None] | None = None,
+) -> Iterator[Record]:
+    """Yield the records that the ``main`` of a module writes about data, until ``seconds`` or its memory end.
+
+    ``check`` is called meanwhile, and what it raises ends the process and is raised here.
+    """
+    paths = json.dumps([path for path in sys.path if path])
+    command = [sys.executable, "-I", "-c", _CHILD.format(module), paths, str(seconds), *arguments]
+    stop, ended = time.monotonic() + seconds, threading.Event()
+    raised: list[BaseException] = []
+    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+
+        def watch() -> None:
+            try:
+                while not ended.wait(_EVERY) and time.monotonic() < stop:
+                    if check:
+                        check()
+            except BaseException as error:
+                raised.append(error)
+            process.kill()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            try:
+                process.stdin.write(data)
+                process.stdin.close()
+            except OSError:  # it has ended
+                pass
+            for line in process.stdout:
+                if line.endswith(b"\n"):
+                    yield json.loads(line)
+        finally:
+            ended.set()
+            process.kill()
+            watcher.join()
+    if raised:
+        raise raised[0]
+
+
+def answer(records: Callable[[bytes], Iterator[Record]]) -> None:
+    """In the process: write the records of the data at standard input, a line of JSON each."""
+    data = sys.stdin.buffer.read()
+    most = max(MOST_MEMORY, MEMORY_PER_BYTE * len(data))
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        seconds = int(float(sys.argv[2])) + 2  # where a parent that was killed cannot end it
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    except (ImportError, ValueError, OSError):
+        pass
+    out, sys.stdout = sys.stdout, sys.stderr
+    for record in records(data):
+        out.write(json.dumps(record) + "\n")
+        out.flush()
