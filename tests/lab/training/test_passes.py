@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,16 +56,14 @@ def gradients(
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
-@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("packed", [False, pytest.param(True, marks=NEEDS_NUMBA)])
 def test_padding_and_packing_leave_the_gradients(
-    tiny_checkpoint: Path, store: DocumentStore, reading: Reading, grouped: bool, packed: bool
+    tiny_checkpoint: Path, store: DocumentStore, reading: Reading, packed: bool
 ) -> None:
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
     source = ExampleSource(store, reading, recipe)
     objective = EvidenceObjective(source, recipe)
-    first, *others = (objective.example(number, 64) for number in range(4))
-    examples = [replace(first, others=(others.pop(),)) if grouped else first, *others]
+    examples = [objective.example(number, 64) for number in range(4)]
     numbers = range(len(examples))
     expected = gradients(tiny_checkpoint, objective, examples, [[i] for i in numbers])
     found = gradients(

@@ -1,4 +1,4 @@
-"""Examples that a model is trained on: a question with a stretch of a document, or with several passages."""
+"""Examples that a scanner is trained on: a question with a stretch of a document."""
 
 import random
 from dataclasses import dataclass
@@ -11,16 +11,10 @@ from spscanner_rag.mamba2.reader import TokenSequence
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One training sequence, or a group: the sequences of ``others`` have its question and are ranked with it."""
+    """One training sequence, and which of its units are relevant."""
 
     sequence: TokenSequence
     relevant: NDArray[np.bool_]  # (units,)
-    others: tuple["Example", ...] = ()
-
-    @property
-    def stretches(self) -> tuple["Example", ...]:
-        """All sequences of the group, this one first."""
-        return (self, *self.others)
 
 
 def full_stretch(

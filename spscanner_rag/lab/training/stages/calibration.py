@@ -69,9 +69,8 @@ def loss_shift(
     model: ScannerModel, examples: Sequence[Example], positive_weight: float, tokens: int
 ) -> float:
     """The constant to add to a scanner's logits in the loss, fitted to ``examples``, ``tokens`` at a time."""
-    stretches = [stretch for example in examples for stretch in example.stretches]
-    logits = np.concatenate(read_logits(model, [stretch.sequence for stretch in stretches], tokens))
-    relevant = np.concatenate([stretch.relevant for stretch in stretches])
+    logits = np.concatenate(read_logits(model, [example.sequence for example in examples], tokens))
+    relevant = np.concatenate([example.relevant for example in examples])
     return fitted_shift(logits, relevant, positive_weight)
 
 

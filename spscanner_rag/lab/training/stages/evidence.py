@@ -15,6 +15,7 @@ from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
 from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
@@ -65,7 +66,7 @@ class EvidenceStage:
         """The scanner to train, in float32, on the device to train on."""
         return start_checkpoint(self._files, self._recipe, self._documents, self._device)
 
-    def objective(self, start: Checkpoint) -> EvidenceObjective:
+    def objective(self, start: Checkpoint) -> Objective:
         """The relevance of sentences."""
         recipe = self._recipe
         self._drawn = source = ExampleSource(self._documents, Scanner(start).reading, recipe)

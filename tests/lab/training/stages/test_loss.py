@@ -74,31 +74,3 @@ def test_ranking_is_a_softmax_over_the_sequence_and_nothing_without_evidence(tin
     assert loss(tiny_checkpoint, ranked, unanswered) == pytest.approx(
         loss(tiny_checkpoint, RECIPE, unanswered)
     )
-
-
-def test_a_group_is_ranked_over_the_sentences_of_all_its_sequences(tiny_checkpoint: Path) -> None:
-    ranked = replace(RECIPE, ranking_weight=0.5)
-    own, other = example([False, True, False]), example([False, False, False], seed=1)
-    group = replace(own, others=(other,))
-    added = loss(tiny_checkpoint, ranked, group) - loss(tiny_checkpoint, RECIPE, group)
-    both = torch.cat([logits(tiny_checkpoint, own), logits(tiny_checkpoint, other)])
-    assert added == pytest.approx(-0.5 * both.log_softmax(0)[1].item(), rel=1e-3)
-    # the binary loss takes a group for so many more sentences
-    assert loss(tiny_checkpoint, RECIPE, group) == pytest.approx(
-        loss(tiny_checkpoint, RECIPE, own, other), rel=1e-4
-    )
-
-
-def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Path) -> None:
-    ranked = replace(RECIPE, ranking_weight=0.5)
-    own, other, single = (example([seed != 1, False, False], seed=seed) for seed in range(3))
-    group = replace(own, others=(other,))
-    binary = loss(tiny_checkpoint, RECIPE, own, other, single)
-    both = torch.cat([logits(tiny_checkpoint, own), logits(tiny_checkpoint, other)])
-    rankings = [-scores.log_softmax(0)[0].item() for scores in (both, logits(tiny_checkpoint, single))]
-    expected = binary + 0.5 * sum(rankings) / 2
-    assert loss(tiny_checkpoint, ranked, group, single) == pytest.approx(expected, rel=1e-3)
-    # the same if each is a pass of its own
-    model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked)
-    apart = [objective.loss(model, [group, single], [i]).item() for i in range(2)]
-    assert sum(apart) == pytest.approx(expected, rel=1e-3)

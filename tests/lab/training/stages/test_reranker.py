@@ -113,13 +113,13 @@ def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoi
 def read(columns: Columns, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
     """Document, question and label of each pair of a column."""
     found = []
-    for pair in columns.example(number, 64).stretches:
-        assert pair.sequence.input_ids[-1] == tokenizer.token_to_id(END_TOKENS[0])
-        assert pair.sequence.positions.tolist() == [len(pair.sequence.input_ids) - 1]
-        text = tokenizer.decode(pair.sequence.input_ids.tolist())
+    for place, pair in enumerate(columns.example(number, 64)):
+        assert pair.input_ids[-1] == tokenizer.token_to_id(END_TOKENS[0])
+        assert pair.positions.tolist() == [len(pair.input_ids) - 1]
+        text = tokenizer.decode(pair.input_ids.tolist())
         document, _, query = text.removeprefix("document: ").partition("; query: ")
         assert TEMPLATE.format(document=document, query=query.removesuffix(";")) == text
-        found.append((document, query.removesuffix(";"), bool(pair.relevant[0])))
+        found.append((document, query.removesuffix(";"), place == 0))
     return found
 
 
@@ -142,8 +142,8 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         assert pairs == read(columns, tokenizer, number)
     assert near > 60  # a random passage is of the same lake once in 12 times
     assert read(columns, tokenizer, 0) != read(columns, tokenizer, 1)
-    for long, short in zip(columns.example(0, 64).stretches, columns.example(0, 4).stretches, strict=True):
-        assert len(short.sequence.input_ids) < len(long.sequence.input_ids), "only the beginning is read"
+    for long, short in zip(columns.example(0, 64), columns.example(0, 4), strict=True):
+        assert len(short.input_ids) < len(long.input_ids), "only the beginning is read"
 
 
 def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
@@ -174,11 +174,11 @@ def test_the_loss_is_the_cross_entropy_of_the_column(columns: Columns, start: Ch
     expected = []
     for example in examples:
         logits = []
-        for pair in example.stretches:
-            hidden, _ = model(torch.from_numpy(pair.sequence.input_ids)[None].long())
+        for pair in example:
+            hidden, _ = model(torch.from_numpy(pair.input_ids)[None].long())
             logits.append(model.score(hidden[0, -1:])[0])
         expected.append(F.cross_entropy(torch.stack(logits)[None], torch.tensor([0])))
-    loss = objective.loss(model, examples, [0, 1, 2])
+    loss = torch.stack(list(objective.losses(model, examples))).sum()
     torch.testing.assert_close(loss, torch.stack(expected).mean(), rtol=1e-5, atol=1e-5)
 
 
