@@ -85,6 +85,8 @@ _CODES = {
 _SHORT, _DISTINCT_SHORT, _SHARE_SHORT = 60, 2, 0.12
 """Of a text of fewer words, so many different stop words, and such a share, tell the language for cutting it."""
 
+_ENGLISH_LETTERS = frozenset("ai")
+
 _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a text
 
 
@@ -102,17 +104,25 @@ def told_code(text: str) -> str:
     return _CODES.get(language, "en")
 
 
+def stop_words(code: str) -> frozenset[str]:
+    """The stop words of the language with a code; none of one without."""
+    return next((STOP_WORDS_OF[language] for language, own in _CODES.items() if own == code), frozenset())
+
+
 def _leaning(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> str:
     """The language of a short text: two stop words tell it, if they are frequent and more than English ones."""
     found, most = ENGLISH, max(sum(times) * _SHARE_SHORT, sum(_times(ENGLISH, vocabulary, times)))
     for language in _CODES:
-        own = [
-            int(times[vocabulary[word]])
-            for word in STOP_WORDS_OF[language]
-            if word in vocabulary and (len(word) > 1 or not word.isascii())
+        words = [
+            word for word in STOP_WORDS_OF[language] if word in vocabulary and word not in _ENGLISH_LETTERS
         ]
-        if len(own) >= _DISTINCT_SHORT and sum(own) > most:
-            found, most = language, sum(own)
+        letters = [word for word in words if len(word) == 1 and word.isascii()]  # these tell half as much
+        own = (
+            sum(int(times[vocabulary[word]]) for word in words)
+            - sum(times[vocabulary[word]] for word in letters) / 2
+        )
+        if len(words) - len(letters) >= _DISTINCT_SHORT and own > most:
+            found, most = language, own
     return found
 
 

@@ -7,10 +7,10 @@ a full stop that ends nothing becomes a comma, and the number of a note behind a
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
 
-from spscanner_rag.text.languages import STOP_WORDS
+from spscanner_rag.text.languages import STOP_WORDS, stop_words
 
 _CAPITAL = "[^\\W\\d_a-zß-öø-ÿ]"
 _OPENING = "[\"'“„‘«‹(\\[]*"  # noqa: RUF001
@@ -25,7 +25,7 @@ _BEFORE_NOTE = (
     r"|(?<=[)\]”][.!?]))"
 )
 _NOTE = re.compile(
-    rf"(?<=[.!?])({_CLOSING})(?:{_BEFORE_NOTE}{_NUMBERS}|[{_RAISED}]+(?:,[{_RAISED}]+){{0,4}})"
+    rf"(?<=[.!?])({_CLOSING})(?:{_BEFORE_NOTE}{_NUMBERS}|[{_RAISED}]+(?:[,⁻–-][{_RAISED}]+){{0,4}})"  # noqa: RUF001
     rf"(?=\s+{_OPENING}{_CAPITAL}|\s*\Z)"
 )
 
@@ -38,7 +38,7 @@ _MARKS = re.compile(
 
 # Abbreviations before a number, a letter or a bracket, behind which ``sentencex`` cuts: those of the IEEE's
 # reference guide and of the Chicago Manual of Style, chapter 10.
-_BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d]|\s+(?:[A-Z]\b(?!['’.])|[IVXLC]{2,}\b))")  # noqa: RUF001
+_BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d]|\s+(?:[A-Z]\b(?!['’]|\.(?!\d))|[IVXLC]{2,}\b))")  # noqa: RUF001
 _ABBREVIATION = re.compile(
     r"\b(?:[Ff]igs?|[Ee]q(?:s|n|ns)?|[Ss]ect?s?|[Vv]ols?|[Tt]abs?|[Cc]h(?:s|ap|aps)?|[Rr]efs?|[Pp]rops?|[Tt]hms?|Lem|Cor"
     r"|[Dd]efs?|[Aa]pps?|Exs?|[Aa]lgs?|Obs|Ser|Bk|Pt|Nos?|[Aa]rts?|[Pp]aras?|[Aa]pprox|pls?|al)\Z"
@@ -72,23 +72,33 @@ _AFTER_SEMICOLON = re.compile(rf"(?<=;)\s+(?=\d{{1,2}}[.,)]\s+{_CAPITAL})")
 
 # Abbreviations that ``sentencex`` lacks. German: of statutes and courts (Kirchner, Abkürzungsverzeichnis der
 # Rechtssprache), and ordinal numbers after an article. French: Lexique des règles typographiques en usage à
-# l'Imprimerie nationale. Italian: Devoto and Oli.
+# l'Imprimerie nationale. Italian and Spanish: the publications offices' interinstitutional style guides.
 _LACKING = {
+    "en": re.compile(
+        r"\b(?:[Mm]ax|[Mm]in|[Aa]vg|[Ss]td|dev|[Ii]ncl|[Ee]xcl|[Rr]esp)\.(?=\s+[a-z])"
+        r"|\b(?:Mmes|Tel|Apt|Pub|L)\.(?=\s+(?:\d|[A-Z]\w*\.? ))"
+        r"|(?m:^(?:Q|(?:Chapter|Part|Book|Act|Volume) [IVXLC]{1,6})\.(?= \w))"
+    ),
     "de": re.compile(
         r"\b(?:[Gg]em|BGBl|ABl|GVBl|RGBl|BAnz|Buchst|Rdnr|Rz|Tz|Ziff|Halbs|Unterabs|UAbs|Fn|Anm|Beschl|Urt|Az|Fa|Tsd|Bekl|Kl"
-        r"|Rspr|Abschn|Anl|[Ii]nsb|[Ee]ntspr|[Gg]gf|[Ee]inschl|[Zz]zgl)\.(?=\s+[\w§(])"
+        r"|Rspr|Abschn|Anl|[Ii]nsb|[Ee]ntspr|[Gg]gf|[Ee]inschl|[Zz]zgl|[Ii]nkl|[Ee]xkl|Geb|Gest)\.(?=\s+[\w§(])"
         r"|\b(?:[Dd](?:er|ie|as|en|em|es)|[Zz]u[mr]|[Vv]om|[AaIi]m|[Bb]eim|[Jj]ede[rsnm]?)\s\d{1,3}\.(?=\s+\w)"
     ),
     "fr": re.compile(
-        r"\b(?:MM?|Drs?|Pr|Mgr|Cie|Cass|civ|crim|chap|éd|apr|av)\.(?=\s+[\w§(])|\b(?:art|fig|vol|pp?|t|n)\.(?=\s+(?:[A-Z]\b|\d))"
-        r"|\b[A-Z]\.(?=-[A-Z]|\s*\*{0,2}\d)"
+        r"\b(?:MM?|Drs?|Pr|Mgr|Cie|Cass|civ|crim|chap|éd|apr|av|[A-Z]\.[A-Z]\.[A-Z])\.(?=\s+[\w§(])"
+        r"|\b(?:art|fig|vol|pp?|t|n|janv|févr|juill|sept|oct|nov|déc)\.(?=\s+(?:[A-Z]\b|\d))"
+        r"|\b[A-Z]\.(?=-?[A-Z]|\s+[A-Z][a-zé]|\s*\*{0,2}\d)"
     ),
     "it": re.compile(
-        r"\b(?:Dott|Sig|Avv|Ing|Geom|Rag|Spett|Gent|[Cc]fr|Cass|civ|pen|Trib|sez|pagg?|artt?|nn?|capp?|lett|Lgs|voll?)\.(?=,|\s+[\w§(])"
+        r"\b(?:[Dd]ott|[Ss]ig|[Aa]vv|[Ii]ng|[Oo]n|Geom|Rag|Spett|Gent|[Cc]fr|Cass|civ|pen|Trib|sez|pagg?|artt?|nn?|capp?|lett|Lgs|voll?"
+        r"|S\.p\.A|S\.r\.l|p\. es)\.(?=,|\s+[\w§(])"
     ),
+    "es": re.compile(r"\b(?:[Aa]prox|[Tt]el|[Ll]ic|[Ii]ng|Arq|p\. ej)\.(?=\s+[\w(])"),
 }
-_GERMAN_END = re.compile(
-    r"\b(?:usw|etc|ff|Mio|Mrd|Tsd|Chr)\.(?=\s+(?:D(?:er|ie|as|en|em|ies\w*)|E[rs]|Sie|Ein\w{0,2}|Wir|I(?:ch|hr|m|n)|Auch|A[mn]|So)\b)"
+
+# Abbreviations, and in German numbers, that end a sentence if the next word is one with which many begin.
+_AT_END = re.compile(
+    r"\b(?:usw|etc|ecc|ff|Mio|Mrd|Tsd|Chr|MwSt|[wm]\. N|J,-C|[Aa]m \d{1,2})[.,](?=\s+([^\W\d_]+))"
 )
 
 # "(He was late.) She left."
@@ -122,10 +132,10 @@ def shadowed(piece: str, language: str) -> str:
     piece = _ELLIPSIS.sub(".", _BEFORE_NUMBER.sub(_goes_on, piece))
     if language in _LACKING:
         piece = _LACKING[language].sub(_no_end, piece)
-    if language == "de":
-        piece = _GERMAN_END.sub(_no_abbreviation, piece)
     if language == "en":
         piece = _WORDS.sub(_no_abbreviation, piece)
+    else:
+        piece = _AT_END.sub(lambda match: _end(match, stop_words(language)), piece)
     if (small := [bool(match[1]) for match in _SENTENCE_START.finditer(piece)]) and 2 * sum(small) < len(
         small
     ):
@@ -142,6 +152,11 @@ def _goes_on(match: re.Match[str]) -> str:
 
 def _goes_on_small(match: re.Match[str]) -> str:
     return match[0] if match[1].lower() in STOP_WORDS else _no_end(match)
+
+
+def _end(match: re.Match[str], starts: Container[str]) -> str:
+    word = match[1]
+    return f"{match[0][:-1]}!" if word[0].isupper() and word.lower() in starts else match[0]
 
 
 def _no_abbreviation(match: re.Match[str]) -> str:

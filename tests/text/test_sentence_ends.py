@@ -58,6 +58,10 @@ ENDS = {
     "labels of items": (
         "- 2M. Two voices. |They are apart.\n|- 4P. Four voices.\n|- 2>. A chain. |It is long."
     ),
+    "labels with titles": (
+        "Chapter V. The dam broke. |It fell.\n|Q. Who saw it? |A. I did. |It is App. A.2. |No."
+    ),
+    "small abbreviations": "Max. speed is 5. |The avg. value is 7. |Call Tel. 555-1234. |He sat.",
     "small letters": "Add 2 tbsp. of oil. |Take approx. 5 deg. of heat. |Stir well. |iPads do that too.",
     "a chat in small letters": "it was old. |nobody knew it. |so they left. |I did.",
     "an ellipsis": "The rain fell … |Then it stopped. |It … fell again. |“Well…” |He left.",
@@ -83,10 +87,15 @@ OTHERS = {
     "fr titles": "M. Hugo et le Dr. Morel sont là. |MM. Roux et Petit ne sont pas venus.",
     "fr statutes": "Selon l'art. L. 211-4 et l'art. R. 3 du code, il est nul. |C'est clair pour les deux.",
     "fr dates": "Il est né en 12 av. J.-C. dans la ville. |Voir chap. 3 et p. 7 de ce livre.",
+    "fr ends": "Il y a du pain, du vin, etc. |Elle est là avec A. Petit. |Le 3 janv. 1978 il est mort.",
     "es titles": "El Sr. Ruiz y la Sra. Vega viven en la casa. |No están.",
     "es places": (
         "Véase la pág. 7 y el art. 3 de la ley. |Vive en la Avda. del Mar, núm. 9. "
         "|Es de EE. UU. y no lo sabe."
+    ),
+    "es ends": "La casa mide aprox. 9 m. |Tiene pan, vino, etc. |Es todo lo que hay.",
+    "it ends": (
+        "Il dott. Sala ha pane, vino, ecc. |È tutto per lui e per la casa. |La S.p.A. Conti non è qui."
     ),
     "it titles": "Il Sig. Conti è qui. |L'avv. Bruno e il Dott. Greco non sono qui.",
     "it statutes": (

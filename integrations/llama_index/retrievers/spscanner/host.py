@@ -127,11 +127,13 @@ class NodeHost(Host[NodeWithScore]):
 
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-    """Nodes, or what index nodes among them stand for, as a corpus holds them.
+    """Nodes, or what index nodes among them stand for (``objects`` or other nodes), as a corpus holds them.
 
     Raises ``TypeError`` for anything else, and ``ValueError`` if two different ones have one id.
     """
     own: dict[str, BaseNode] = {}
+    nodes = list(nodes)
+    objects = {node.node_id: node for node in nodes if isinstance(node, BaseNode)} | dict(objects or {})
     for number, given in enumerate(nodes):
         if not isinstance(given, BaseNode):
             raise TypeError(f"nodes[{number}] is {type(given).__name__}; expected a Document or a node")
