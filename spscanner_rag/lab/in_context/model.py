@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -181,12 +181,6 @@ class BlockSearchModel(nn.Module):
         write_whole(folder / TOKENIZER_FILE, self.layout.tokenizer.to_str())
         stored = asdict(self.settings) | {"factors": [float(factor) for factor in self.ssmax.detach()]}
         write_whole(folder / SETTINGS_FILE, json.dumps(stored, indent=2) + "\n")
-
-    def with_settings(self, **changes: Any) -> "BlockSearchModel":  # noqa: ANN401
-        """Return a model with the same weights that reads otherwise."""
-        other = BlockSearchModel(self.decoder, self.layout, replace(self.settings, **changes))
-        other.ssmax = self.ssmax
-        return other.train(self.training)
 
     @property
     def device(self) -> torch.device:

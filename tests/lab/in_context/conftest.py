@@ -1,5 +1,8 @@
 """A tiny random Qwen3 model with the layout of in-context retrieval."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 from tokenizers import Tokenizer
@@ -48,3 +51,10 @@ def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.3)
     return made
+
+
+def with_settings(model: BlockSearchModel, **changes: Any) -> BlockSearchModel:
+    """A model with the same weights that reads otherwise."""
+    other = BlockSearchModel(model.decoder, model.layout, replace(model.settings, **changes))
+    other.ssmax = model.ssmax
+    return other.train(model.training)

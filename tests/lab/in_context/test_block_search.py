@@ -15,7 +15,7 @@ from spscanner_rag.lab.in_context.layout import digits_of
 from spscanner_rag.lab.in_context.model import BlockSearchModel
 from spscanner_rag.lab.retriever_names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
-from tests.lab.in_context.conftest import TEXTS
+from tests.lab.in_context.conftest import TEXTS, with_settings
 
 TEXT = "\n\n".join(TEXTS)
 QUERY = "Who signed the treaty?"
@@ -39,7 +39,7 @@ def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
 
 @pytest.mark.parametrize("best_documents", [256, 7])
 def test_a_beam_of_ten_thousand_equals_enumeration(model: BlockSearchModel, best_documents: int) -> None:
-    routed = model.with_settings(best_documents=best_documents, routing_layer=1)
+    routed = with_settings(model, best_documents=best_documents, routing_layer=1)
     expected = enumerated(routed, MANY)
     found = search(routed, read_corpus(routed, MANY), QUERY, beam=10_000, best=len(MANY))
     assert found.best.tolist() == np.argsort(-expected, kind="stable").tolist()

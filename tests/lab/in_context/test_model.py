@@ -19,7 +19,7 @@ from spscanner_rag.lab.in_context.model import (
     query_attention,
     routing_scores,
 )
-from tests.lab.in_context.conftest import SHAPE, TEXTS
+from tests.lab.in_context.conftest import SHAPE, TEXTS, with_settings
 
 QUERY = "Who signed the treaty?"
 CODES = [7421, 3, 9999, 120, 4567]
@@ -62,7 +62,7 @@ def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[in
 
 
 def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(model: BlockSearchModel) -> None:
-    plain = model.with_settings(ssmax=False)
+    plain = with_settings(model, ssmax=False)
     documents = plain.read_documents(TEXTS, CODES)
     expected = with_explicit_mask(plain, TEXTS, CODES)
     assert expected.std() > 0.1
@@ -80,7 +80,7 @@ def test_the_order_of_documents_does_not_matter(model: BlockSearchModel) -> None
 
 def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchModel) -> None:
     documents = model.read_documents(TEXTS, CODES)
-    plain = logits(model.with_settings(ssmax=False), documents)
+    plain = logits(with_settings(model, ssmax=False), documents)
     assert torch.allclose(model.ssmax.float(), torch.full((4,), SSMAX_START))
     assert (logits(model, documents) - plain).abs().max() > 1e-3
     model.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(len(TEXTS))))
@@ -90,14 +90,14 @@ def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchMode
 @pytest.mark.parametrize("best", [5, 6, 1000])
 def test_as_many_best_documents_as_there_are_is_no_routing(model: BlockSearchModel, best: int) -> None:
     documents = model.read_documents(TEXTS, CODES)
-    routed = model.with_settings(best_documents=best, routing_layer=1)
-    dense = model.with_settings(routing_layer=3)
+    routed = with_settings(model, best_documents=best, routing_layer=1)
+    dense = with_settings(model, routing_layer=3)
     torch.testing.assert_close(logits(routed, documents), logits(dense, documents), rtol=0, atol=0)
 
 
 def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSearchModel) -> None:
     documents = model.read_documents(TEXTS, CODES)
-    routed = model.with_settings(best_documents=2, routing_layer=1)
+    routed = with_settings(model, best_documents=2, routing_layer=1)
     with torch.inference_mode():
         read = routed.read_queries(routed.query_ids(QUERY), documents)
     assert read.selected is not None
@@ -108,7 +108,7 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
         noise[layer][:, changed] += 1.0
     others = DocumentKeys(documents.keys, tuple(noise), documents.lengths, documents.codes)
     torch.testing.assert_close(logits(routed, others), read.logits[0], rtol=0, atol=0)
-    dense = model.with_settings(routing_layer=3)
+    dense = with_settings(model, routing_layer=3)
     assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
 
 
@@ -130,7 +130,7 @@ def test_attention_and_routing_by_hand() -> None:
 
 
 def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
-    changed = model.with_settings(routing_layer=1, best_documents=3, ssmax=False)
+    changed = with_settings(model, routing_layer=1, best_documents=3, ssmax=False)
     changed.ssmax = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
     changed.save(tmp_path / "own")
     loaded = BlockSearchModel.from_pretrained(tmp_path / "own")
@@ -153,7 +153,7 @@ def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokeni
     with pytest.raises(ValueError, match="no token 0; expected one for each of the ten digits"):
         Layout.of(Tokenizer(models.BPE({"a": 0}, [])), 0, 0)
     with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
-        model.with_settings(routing_layer=SHAPE["num_hidden_layers"])
+        with_settings(model, routing_layer=SHAPE["num_hidden_layers"])
     with pytest.raises(ValueError, match="got an empty corpus"):
         model.read_documents([], [])
     model.save(tmp_path)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.mamba_reranker import PairReader
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import MAX_DRAWS
 from spscanner_rag.lab.training.data.questions import Drawn, Negatives, QuestionDraw
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
-from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.text.units import Segmenter
 
@@ -27,7 +25,6 @@ HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many time
 _READ_CHOICE = 4  # passages that are looked at, times HARD_CHOICE, before random ones are taken
 
 Place = tuple[int, int]  # a document's number, a passage's number in it
-Column = tuple[TokenSequence, ...]  # pairs of one question, the right one first
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +159,3 @@ class PassageDraw:
         starts = self._collections.unit_starts(number)
         stop = int(starts[unit + 1]) if unit + 1 < len(starts) else None
         return self._documents.document(number).text[int(starts[unit]) : stop].strip()
-
-
-class Columns:
-    """Columns of token ids for a reranker, as `PassageDraw` draws them."""
-
-    def __init__(self, passages: PassageDraw, reader: PairReader) -> None:
-        self._passages, self._reader = passages, reader
-
-    def example(self, number: int, length: int) -> Column:
-        """Column ``number``, of pairs whose documents are cut after ``length`` tokens: the right one is first."""
-        column = self._passages.column(number)
-        reader = PairReader(self._reader.tokenizer, self._reader.end, length)
-        return tuple(reader.sequence(column.question, passage) for passage in column.passages)

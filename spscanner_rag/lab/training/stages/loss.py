@@ -1,18 +1,24 @@
 """The losses of both stages: which sentences of a sequence answer its question; which passage of a column does."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spscanner_rag.lab.training.data.columns import Column, Columns
+from spscanner_rag.baselines.mamba_reranker import PairReader
+from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import TokenSequence
+
+Column = Sequence[TokenSequence]
+"""Pairs of one question, the right one first."""
 
 
 class EvidenceObjective:
@@ -65,12 +71,13 @@ class RerankerObjective:
     those of the negatives; each logit is read from the end token of a pair.
     """
 
-    def __init__(self, columns: Columns, recipe: Recipe) -> None:
-        self._columns, self._recipe = columns, recipe
+    def __init__(self, passages: PassageDraw, reader: PairReader, recipe: Recipe) -> None:
+        self._passages, self._reader, self._recipe = passages, reader, recipe
 
     def example(self, number: int, length: int) -> Column:
-        """A column of pairs, the right one first."""
-        return self._columns.example(number, length)
+        """Column ``number``, of pairs whose documents are cut after ``length`` tokens."""
+        column, reader = self._passages.column(number), replace(self._reader, document_tokens=length)
+        return [reader.sequence(column.question, passage) for passage in column.passages]
 
     def tokens(self, example: Column) -> int:
         """The number of tokens in all pairs."""

@@ -15,7 +15,7 @@ from spscanner_rag.lab.evidence.metrics import Measure, best_first, ranking_metr
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.data.columns import Columns, PassageDraw
+from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
@@ -57,7 +57,7 @@ class RerankerStage(EvidenceStage):
         recipe = self._recipe
         passages = PassageDraw(self._documents, recipe, self._segmenter)
         self._drawn = passages
-        return RerankerObjective(Columns(passages, PairReader.of(start.tokenizer)), recipe)
+        return RerankerObjective(passages, PairReader.of(start.tokenizer), recipe)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint as it is: only the order of a reranker's logits is trained."""

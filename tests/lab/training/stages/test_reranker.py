@@ -12,7 +12,7 @@ from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaRe
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.columns import Columns, PassageDraw
+from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import RerankerObjective
@@ -84,13 +84,13 @@ def start(documents: list[Document]) -> Checkpoint:
     return Checkpoint(new_model(config, settings), settings, tokenizer, "tiny", Path("."), False)
 
 
-def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> Columns:
+def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> RerankerObjective:
     store, segmenter = DocumentStore(documents), segmenter_of("passage")
-    return Columns(PassageDraw(store, recipe, segmenter), reader)
+    return RerankerObjective(PassageDraw(store, recipe, segmenter), reader, recipe)
 
 
 @pytest.fixture
-def columns(documents: list[Document], start: Checkpoint) -> Columns:
+def columns(documents: list[Document], start: Checkpoint) -> RerankerObjective:
     reader = PairReader.of(as_reranker(start, 0).tokenizer)
     return columns_of(documents, reader, RECIPE)
 
@@ -110,7 +110,7 @@ def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoi
         torch.testing.assert_close(value, found[name], rtol=0, atol=0)
 
 
-def read(columns: Columns, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
+def read(columns: RerankerObjective, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
     """Document, question and label of each pair of a column."""
     found = []
     for place, pair in enumerate(columns.example(number, 64)):
@@ -124,7 +124,7 @@ def read(columns: Columns, tokenizer: Tokenizer, number: int) -> list[tuple[str,
 
 
 def test_a_column_has_the_answer_first_and_near_passages_without_it(
-    columns: Columns, start: Checkpoint
+    columns: RerankerObjective, start: Checkpoint
 ) -> None:
     tokenizer = as_reranker(start, 0).tokenizer
     near = 0
@@ -166,11 +166,10 @@ def test_random_negatives_stand_beside_near_ones(documents: list[Document], star
     assert few < some < none
 
 
-def test_the_loss_is_the_cross_entropy_of_the_column(columns: Columns, start: Checkpoint) -> None:
+def test_the_loss_is_the_cross_entropy_of_the_column(columns: RerankerObjective, start: Checkpoint) -> None:
     made = as_reranker(start, 0)
     model = made.model
-    objective = RerankerObjective(columns, RECIPE)
-    examples = [objective.example(number, 64) for number in range(3)]
+    examples = [columns.example(number, 64) for number in range(3)]
     expected = []
     for example in examples:
         logits = []
@@ -178,7 +177,7 @@ def test_the_loss_is_the_cross_entropy_of_the_column(columns: Columns, start: Ch
             hidden, _ = model(torch.from_numpy(pair.input_ids)[None].long())
             logits.append(model.score(hidden[0, -1:])[0])
         expected.append(F.cross_entropy(torch.stack(logits)[None], torch.tensor([0])))
-    loss = torch.stack(list(objective.losses(model, examples))).sum()
+    loss = torch.stack(list(columns.losses(model, examples))).sum()
     torch.testing.assert_close(loss, torch.stack(expected).mean(), rtol=1e-5, atol=1e-5)
 
 
