@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
-from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
+from spscanner_rag.lab.training.data.decontamination import SharedTextFinder, hash_of
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
@@ -100,19 +100,11 @@ def is_about_a_notice(text: str) -> bool:
     return bool(_NOTICE.search(text) or _BOILERPLATE.search(text))
 
 
-class SeenTexts:
-    """The texts seen so far, as eight bytes of a digest each; case and white space do not matter."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def is_new(self, text: str) -> bool:
-        """Note a text; False if it was noted before."""
-        content = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
-        key = int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
-        before = len(self._seen)
-        self._seen.add(key)
-        return len(self._seen) > before
+def is_new(text: str, seen: set[int]) -> bool:
+    """Note a text, of which case and white space do not matter; False if it was noted before."""
+    before = len(seen)
+    seen.add(hash_of(text.split()))
+    return len(seen) > before
 
 
 def _parts(text: str) -> str:
@@ -212,14 +204,14 @@ class Supply:
 
     def of(self, documents: Iterable[Document]) -> Iterator[SubDocument]:
         """Yield the sub-documents of documents, numbered from 0."""
-        seen, names, cutter = SeenTexts(), SeenTexts(), Cutter(self.settings, self.count_tokens)
+        seen, names, cutter = set[int](), set[int](), Cutter(self.settings, self.count_tokens)
         for document in documents:
             self.documents += 1
             if reason := self._reason(document, seen):
                 self.left_out[reason] += 1
                 continue
             name, number = document.doc_id, 1
-            while not names.is_new(f"{document.source}\n{name}"):  # another document has the same id
+            while not is_new(f"{document.source}\n{name}", names):  # another document has the same id
                 number += 1
                 name = f"{document.doc_id}~{number}"
             before = cutter.number
@@ -227,12 +219,12 @@ class Supply:
             if cutter.number == before:
                 self.left_out["too short"] += 1
 
-    def _reason(self, document: Document, seen: SeenTexts) -> str | None:
+    def _reason(self, document: Document, seen: set[int]) -> str | None:
         """Return why a document is left out; None if it is not."""
         settings = self.settings
         if not document.text.strip():
             return "empty"
-        if not seen.is_new(document.text):
+        if not is_new(document.text, seen):
             return "a duplicate"
         if self.detector is not None:
             probability = self.detector.probability(document.text, settings.language)

@@ -51,7 +51,7 @@ class SharedTextFinder:
             sentences = self._long_sentences(document.text)
             self._doc_ids.append(document.doc_id)
             self._sizes.append(len(sentences))
-            self._texts.setdefault(_hash(document.text.split()), number)
+            self._texts.setdefault(hash_of(document.text.split()), number)
             for sentence in sentences:
                 self._holders.setdefault(sentence, []).append(number)
 
@@ -63,7 +63,7 @@ class SharedTextFinder:
     def find(self, document: Document) -> SharedDocument | None:
         """Return what a document shares with held-out ones if that is too much; else None."""
         words = document.text.split()
-        same = self._texts.get(_hash(words)) if words else None
+        same = self._texts.get(hash_of(words)) if words else None
         if same is not None:
             example = next(self._sentences(document.text))
             return SharedDocument(document.doc_id, document.source, 1.0, self._doc_ids[same], example)
@@ -86,7 +86,7 @@ class SharedTextFinder:
         for sentence in self._sentences(text):
             words = sentence.split()
             if len(words) >= MIN_WORDS:
-                found.setdefault(_hash(words), sentence)
+                found.setdefault(hash_of(words), sentence)
         return found
 
     def _sentences(self, text: str) -> Iterator[str]:
@@ -122,7 +122,7 @@ def find_shared(
     return shared
 
 
-def _hash(words: Iterable[str]) -> int:
+def hash_of(words: Iterable[str]) -> int:
     """Hash words, ignoring case; of 10^6 and 10^5 texts two have the same 64 bits by chance once in 10^8 runs."""
     normalized = " ".join(words).casefold()
     digest = blake2b(normalized.encode("utf-8", "surrogatepass"), digest_size=8).digest()
