@@ -1,8 +1,11 @@
 """Dense retrieval inside a document: embedding models of any library, and the settings of the paper's."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -48,6 +51,7 @@ _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages th
 PRESETS = {
     "minilm": Preset(MINILM),
     "contriever": Preset("facebook/contriever-msmarco", similarity="dot", pooling="mean"),
+    "contriever-unsupervised": Preset("facebook/contriever", similarity="dot", pooling="mean"),  # of Dense X
     "dragon": Preset(
         "facebook/dragon-plus-context-encoder",
         "facebook/dragon-plus-query-encoder",
@@ -76,7 +80,22 @@ PRESETS = {
     ),
     "openai-3": Preset(None),
 }
-"""The paper's embedding models. For OpenAI's, pass an embedding object of LlamaIndex or LangChain."""
+"""The papers' embedding models."""
+
+_OPENAI = "text-embedding-3-large"
+_FRAMEWORKS = {"llama_index.embeddings.openai": "OpenAIEmbedding", "langchain_openai": "OpenAIEmbeddings"}
+
+
+def _openai() -> object:
+    """OpenAI's model, through whichever framework has it."""
+    if not os.environ.get("OPENAI_API_KEY"):
+        raise ValueError("'openai-3' has no key; set the environment variable OPENAI_API_KEY")
+    for module, name in _FRAMEWORKS.items():
+        with suppress(ImportError):
+            return getattr(import_module(module), name)(model=_OPENAI)
+    raise ImportError(
+        "'openai-3' needs a framework's package: pip install llama-index-embeddings-openai (or langchain-openai)"
+    )
 
 
 class Dense(Baseline):
@@ -135,8 +154,6 @@ class Dense(Baseline):
             raise ValueError(
                 f"{embedder!r} runs code from {preset.model}; pass trust_remote_code=True to allow that"
             )
-        if preset.model is None and isinstance(embedder, str):
-            raise ValueError(f"{embedder!r} has no model on the Hub; pass an embedding object instead")
         self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
         self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
         self.end_token = preset.end_token if end_token is None else end_token
@@ -148,7 +165,7 @@ class Dense(Baseline):
             pooling=pooling or preset.pooling,
             trust_remote_code=trust_remote_code,
         )
-        self._passages = encoder(preset.model or embedder)
+        self._passages = encoder(preset.model or (_openai() if embedder == "openai-3" else embedder))
         self.similarity = similarity or preset.similarity or _stored_similarity(self._passages)
         second = query_embedder if query_embedder is not None else preset.query_model
         self._queries = self._passages if second is None else encoder(second)

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -198,12 +199,41 @@ def test_presets() -> None:
         if preset.remote_code:
             with pytest.raises(ValueError, match=f"'{name}' runs code from {preset.model}"):
                 Dense(name)
-    with pytest.raises(ValueError, match="'openai-3' has no model on the Hub"):
-        Dense("openai-3")
     with pytest.raises(ValueError, match="expected 'cosine' or 'dot'"):
         Dense(letters, similarity="l2")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least 0"):
         Dense(letters, window=-1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "made"),
+    [
+        ("llama_index.embeddings.openai", "OpenAIEmbedding", LlamaIndexLike),
+        ("langchain_openai", "OpenAIEmbeddings", LangChainLike),
+    ],
+)
+def test_openais_model_through_either_framework(
+    module: str, name: str, made: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for absent in ("llama_index.embeddings.openai", "langchain_openai"):
+        monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(
+        ValueError, match="'openai-3' has no key; set the environment variable OPENAI_API_KEY"
+    ):
+        Dense("openai-3")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with pytest.raises(ImportError, match="pip install llama-index-embeddings-openai"):
+        Dense("openai-3")
+    asked: list[str] = []
+    framework = ModuleType(module)
+    vars(framework)[name] = lambda model: (asked.append(model), made())[1]
+    monkeypatch.setitem(sys.modules, module, framework)
+    dense = Dense("openai-3")
+    assert (dense.name, asked) == ("dense:openai-3", ["text-embedding-3-large"])
+    np.testing.assert_allclose(
+        dense.raw_scores("otter", TEXT, UNITS), Dense(letters).raw_scores("otter", TEXT, UNITS), atol=1e-6
+    )
 
 
 def test_what_embeds_not() -> None:

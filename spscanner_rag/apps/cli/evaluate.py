@@ -276,7 +276,8 @@ class _Answering:
         from spscanner_rag.lab.llm.asking import Asker, Budget
         from spscanner_rag.lab.llm.replies import ReplyFile
 
-        sources = retriever_sources(self.study.settings, scorers, titles, self.options.answer_units)
+        units, words = self.options.answer_units, self.options.answer_words
+        sources = retriever_sources(self.study.settings, scorers, titles, units, words)
         if self.options.direct_answers:
             sources.append(whole_documents(self.options.direct_window))
         with ReplyFile(out / "answer-replies.jsonl") as replies:

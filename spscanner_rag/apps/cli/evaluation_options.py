@@ -176,6 +176,9 @@ class AnswerOptions:
     answer_units: int | None = option(
         None, "With --answers: so many of the best units instead.", "N", least=1
     )
+    answer_words: int | None = option(
+        None, "With --answers: so many words of the best units instead, the best first.", "N", least=1
+    )
     max_requests: int | None = option(
         None,
         "With --answers: most requests to both models, earlier runs in the folder included.",
@@ -186,7 +189,8 @@ class AnswerOptions:
     def __post_init__(self) -> None:
         if self.answers is None:
             needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
-                       "--max-requests": self.max_requests, "--answer-units": self.answer_units}  # fmt: skip
+                       "--max-requests": self.max_requests, "--answer-units": self.answer_units,
+                       "--answer-words": self.answer_words}  # fmt: skip
             for name, value in needing.items():
                 if value is not None:
                     raise ValueError(f"got {name} without --answers; expected both, or neither")

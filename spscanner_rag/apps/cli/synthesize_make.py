@@ -52,6 +52,11 @@ def make(
         "For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
         "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
     ),
+    chunk_units: int = option(
+        5,
+        "For --strategy link: units of the first part, as in the released code; the paper says 20 sentences.",
+    ),
+    unit_tokens: int = option(20, "For --strategy link: least tokens of a unit; 1 for sentences."),
     per_document: int = option(1, "Most sub-documents of one document.", least=1),
     most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
     seed: int = option(0, "Decides every random choice."),
@@ -104,6 +109,8 @@ def make(
         sizes=numbers,
         weights=weights,
         per_document=per_document,
+        chunk_units=chunk_units,
+        unit_tokens=unit_tokens,
         positions=_positions(positions),
         language=language,
         language_probability=language_probability,

@@ -19,6 +19,7 @@ from spscanner_rag.lab.llm.asking import Asker, Reply
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.llm.prompts import without_thoughts
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.selection import rank
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
@@ -117,6 +118,17 @@ def retrieved_context(
     (logits,) = score_batch(scorer, [(question, text, units)])
     starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
     return ScanResult(question, text, starts, ends, logits).context(top_k=top_k)
+
+
+def best_words(scorer: Scorer, question: str, text: str, units: Sequence[Unit], words: int) -> str:
+    """The best units of a document one after the other, the best first, cut after so many words."""
+    (logits,) = score_batch(scorer, [(question, text, units)])
+    read: list[str] = []
+    for number in rank(logits):
+        read += text[units[number].start : units[number].end].split()[: words - len(read)]
+        if len(read) == words:
+            break
+    return " ".join(read)
 
 
 def document_windows(

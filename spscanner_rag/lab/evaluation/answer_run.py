@@ -9,6 +9,7 @@ from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
     AnswerTask,
+    best_words,
     document_windows,
     references_of,
     retrieved_context,
@@ -68,10 +69,14 @@ def retriever_sources(
     scorers: Mapping[Setting, Scorer],
     titles: dict[str, str],
     best: int | None = None,
+    words: int | None = None,
 ) -> list[AnswerSource]:
-    """A source for each setting: ``best`` units, else the paper's 50 sentences or 5 chunks. Fills ``titles``."""
+    """A source for each setting: ``best`` units, else the paper's 50 sentences or 5 chunks. Fills ``titles``.
+
+    With ``words`` it is so many words of the best units, as in EM@l of Dense X Retrieval (Chen et al., 2024).
+    """
     return [
-        AnswerSource(setting.label, _best_units(setting, scorers[setting], titles, best))
+        AnswerSource(setting.label, _best_units(setting, scorers[setting], titles, best, words))
         for setting in settings
     ]
 
@@ -124,7 +129,9 @@ def answer_from(
     return AnswerSet(source.label, tuple(answers), asker.asked.get(model, Asked()), judging)
 
 
-def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str], best: int | None) -> Contexts:
+def _best_units(
+    setting: Setting, scorer: Scorer, titles: dict[str, str], best: int | None, words: int | None
+) -> Contexts:
     segmenter = segmenter_for(setting.unit, scorer)
     top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
 
@@ -132,6 +139,8 @@ def _best_units(setting: Setting, scorer: Scorer, titles: dict[str, str], best: 
         titles.clear()
         titles[document.text] = document.title
         units = segmenter.segment(document.text)
+        if words is not None:
+            return (best_words(scorer, question.text, document.text, units, words),)
         return (retrieved_context(scorer, question.text, document.text, units, top_k),)
 
     return contexts

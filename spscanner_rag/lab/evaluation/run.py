@@ -272,7 +272,7 @@ def measure(
     relevant = held > 0
     if relevant.any():
         for (metric, k), value in ranking_metrics(scores, relevant, cutoffs).items():
-            if metric != "recall":
+            if metric not in ("recall", "err"):  # the one is of sentences, the other for graded documents
                 metrics[f"{metric}@{k}" if k is not None else metric] = value
     budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
     return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}

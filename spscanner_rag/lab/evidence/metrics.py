@@ -11,9 +11,9 @@ from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidenc
 
 CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 
-BUDGETS = (250, 500, 1000, 2000)
-
 CHARACTER_BUDGETS = (1000, 2000, 4000)
+
+BUDGETS = (250, 500, 1000, 2000)
 """Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
@@ -53,13 +53,15 @@ def ranking_metrics(
     cutoffs: Sequence[int] = CUTOFFS,
     missed: Sequence[float] = (),
 ) -> dict[Measure, float]:
-    """Recall, precision, nDCG, success and reciprocal rank among the best k, for each k, as in trec_eval.
+    """Recall, precision, nDCG, ERR, success and reciprocal rank among the best k, for each k, as in trec_eval.
 
     ``scores`` are (units,), among equal ones the earlier unit first; ``relevant``, (units,), are booleans or
     grades, those above 0 relevant. ``missed`` are grades of relevant units that the ranking lacks. Ranks beyond
     the last unit count as not relevant for precision; nDCG has gain 1 or the grade, and discount ``log2(rank +
-    1)``. ``Measure("mrr", None)`` and ``Measure("map", None)`` are over the whole ranking. ``ValueError`` if no
-    unit is relevant: recall is not defined then.
+    1)``. ``Measure("mrr", None)`` and ``Measure("map", None)`` are over the whole ranking. ERR is the expected
+    reciprocal rank at which a reader stops, whom a unit of grade g contents with probability (2^g - 1) / 2^G, G
+    being the highest grade (Chapelle et al., 2009). ``ValueError`` if no unit is relevant: recall is not defined
+    then.
     """
     order = best_first(scores, relevant.size)
     if relevant.dtype.kind not in "biuf" or relevant.ndim != 1:
@@ -76,6 +78,8 @@ def ranking_metrics(
     first = int(np.argmax(ranked)) + 1 if ranked.any() else np.inf
     discounts = 1.0 / np.log2(np.arange(len(ideal)) + 2.0)
     precisions = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    content = np.exp2(gains - ideal[0]) - np.exp2(-ideal[0])  # (units,)
+    stops = content * np.cumprod([1.0, *(1 - content)])[:-1] / np.arange(1, len(content) + 1)
     measured = {
         Measure("mrr", None): 1.0 / first,
         Measure("map", None): float(precisions[ranked].sum() / total),
@@ -86,6 +90,7 @@ def ranking_metrics(
             Measure("recall", k): found / total,
             Measure("precision", k): found / k,
             Measure("ndcg", k): float(gains[:k] @ discounts[: len(gains)][:k] / (ideal[:k] @ discounts[:k])),
+            Measure("err", k): float(stops[:k].sum()),
             Measure("success", k): float(found > 0),
             Measure("mrr", k): 1.0 / first if first <= k else 0.0,
         }

@@ -88,6 +88,23 @@ def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: 
     assert len(text.split()) == words
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"words": 4}, "Otter 399 swims. Otter"),
+        ({"words": 3}, "Otter 399 swims."),
+        ({"best": 2}, "Otter 398 swims. Otter 399 swims."),
+        ({"words": 10**6}, None),
+    ],
+)
+def test_so_many_units_or_words_are_read(options: dict[str, int], text: str | None) -> None:
+    titles: dict[str, str] = {}
+    setting = Setting("last")
+    (source,) = retriever_sources([setting], {setting: LastFirst(titles)}, titles, **options)
+    (read,) = source.contexts(FIRST, FIRST.questions[0])
+    assert read == text or len(read.split()) == len(FIRST.text.split())
+
+
 def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Path) -> None:
     scanner = Scanner.from_pretrained(published_checkpoint, device="cpu", dtype="float32")
     setting = Setting("scanner:published")
