@@ -120,7 +120,7 @@ _DATED = re.compile(
     rf"|\d\d?([./])\d\d?\1\d{{2,4}},? )\d{{1,2}}:\d\d|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
     re.MULTILINE,
 )
-_CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\w[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown
+_CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown
 _NAMED = re.compile(
     rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?: [A-Z][\w.'’-]{{0,30}}){{0,3}}:(?=[ \t]))",  # noqa: RUF001
     re.MULTILINE,
