@@ -310,10 +310,10 @@ def test_adding_and_deleting_while_others_ask(host: Holding) -> None:
 
 @pytest.mark.slow
 @both_retrievers
-def test_100_000_documents(host: Holding) -> None:
-    docs = [Doc(f"Note {number} on the viper.") for number in range(100_000)]
-    found = host.ask(docs, "Which note is 77777?", scorer=Reader())
-    assert "Note 77777 on the viper." in [each.text for each in found]
+def test_tens_of_thousands_of_documents(host: Holding) -> None:
+    docs = [Doc(f"Note {number} on the viper.") for number in range(30_000)]
+    found = host.ask(docs, "Which note is 27777?", scorer=Reader())
+    assert "Note 27777 on the viper." in [each.text for each in found]
 
 
 # Folders

@@ -97,7 +97,7 @@ def assert_same(left: LexicalStatistics, right: LexicalStatistics) -> None:
         np.testing.assert_allclose(left.soft.around, right.soft.around)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(texts, st.sampled_from([0, 40]), st.sampled_from([1, 7, 10**6]))
 def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units: int, pending: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +107,7 @@ def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units
     assert (len(index), index.n_units) == (len(parts), sum(map(len, parts)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(texts, st.data())
 def test_equal_after_removal(parts: list[list[str]], data: st.DataObject) -> None:
     index = CollectionIndex.of(parts)
@@ -123,7 +123,7 @@ def test_equal_after_removal(parts: list[list[str]], data: st.DataObject) -> Non
     assert sorted(index.keys) == sorted(map(str, range(len(parts))))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(texts)
 def test_equal_after_a_round_trip(parts: list[list[str]]) -> None:
     index = CollectionIndex.of(parts)

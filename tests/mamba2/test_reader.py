@@ -215,7 +215,7 @@ def test_callback_runs_as_the_caller_does(plain: ScannerModel) -> None:
 # All in one row
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 40), max_size=6), st.sampled_from([1, 7, 16, 64, 1000]), st.booleans())
 @example([], 7, False)
 @example([0, 0], 7, True)

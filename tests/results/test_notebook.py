@@ -73,8 +73,8 @@ def test_the_best_sentences_are_highlighted_and_nothing_acts(sentences: list[str
 
 
 def test_a_long_document_is_left_out_between_its_best_sentences() -> None:
-    result = result_of([f"Sentence number {number} stands here." for number in range(90_000)])
-    assert len(result.text) > 3_000_000
+    result = result_of([f"Sentence number {number} stands here." for number in range(30_000)])
+    assert len(result.text) > 1_000_000
     markup = result._repr_html_()
     assert len(markup) < 40_000
     left_out = [int(number.replace(",", "")) for number in re.findall(r"… ([\d,]+) characters …", markup)]
