@@ -41,7 +41,7 @@ _LIST_MARKER = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
 )
 _LIST_MARKER_REACH = 48
-_NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*\n?")  # the rest of a line: the edge of a table, a bracket
+_NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*\n?")  # the edge of a table, a bracket
 
 
 def check_segmenter(segmenter: object) -> None:

@@ -115,9 +115,10 @@ _LINE_START = re.compile(rf"(?<=\n)(?={_OPENING}{_CAPITAL})")
 
 # Lines that are a record each: of a log, with its time; of a table; or a turn of talk, with time or speaker.
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
-_DATED = re.compile(
-    rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|[\[(]?(?:\d{{4}}-\d\d-\d\d[T ]"
-    rf"|\d\d?([./])\d\d?\1\d{{2,4}},? )\d{{1,2}}:\d\d|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
+DATED = re.compile(  # the beginning of an entry of a log, or of a message
+    rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[: ]+)?[\[(]?(?:\d{{4}}([-/.])\d\d\1\d\d[T ]"
+    rf"|\d\d?([-./])(?:\d\d?|[A-Z][a-z]{{2}})\2\d{{2,4}}(?::|,? ))\d{{1,2}}:\d\d"
+    rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
     re.MULTILINE,
 )
 _CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown
@@ -218,7 +219,7 @@ def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
 
 
 def _records(shadow: str) -> Iterator[int]:
-    for pattern in (_DATED, _CELLS):
+    for pattern in (DATED, _CELLS):
         yield from (match.start() for match in pattern.finditer(shadow))
     named = list(_NAMED.finditer(shadow))
     times = Counter(match[1] for match in named)

@@ -9,16 +9,12 @@ from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.tables import looks_named
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import LONGEST_UNIT, Block
+from spscanner_rag.text.sentence_ends import DATED
 from spscanner_rag.text.turns import LINE
 
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 20  # lines, for the delimiter, and rows, for the header
 _MOST_LINES = 50  # of a row; a longer one has a quotation mark that is never closed
-_TIMED = re.compile(  # the beginning of an entry
-    r"^(?:[A-Z]{4,8}[: ]+)?[\[(]?(?:\d{4}[-/.]\d\d[-/.]\d\d[T ]|\d\d?[-/.]\w{2,3}[-/.]\d{2,4}[ T:,]+"
-    r"|[A-Z][a-z]{2} +\d\d? )?\d{1,2}:\d\d(?::\d\d)?\b",
-    re.MULTILINE,
-)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_.-]*")
 _NUMBER = re.compile(r"[\s$€£+(-]*\d")
 
@@ -50,12 +46,12 @@ def read_log(name: str, data: bytes) -> Converted:
     """
     text = decoded(name, data)
     blocks: list[Block] = []
-    timed = len(list(islice(_TIMED.finditer(text), 2))) == 2 and bool(_TIMED.match(text.lstrip()))
+    timed = len(list(islice(DATED.finditer(text), 2))) == 2 and bool(DATED.match(text.lstrip()))
     for line in LINE.finditer(text):
         start, end = line.start(), line.start() + len(line[0].rstrip())
         if end == start or not line[0].strip():
             continue
-        goes_on = not _TIMED.match(line[0]) if timed else line[0][0] in " \t"
+        goes_on = not DATED.match(line[0]) if timed else line[0][0] in " \t"
         last = blocks[-1] if blocks and goes_on else None
         if last and end - last.start <= LONGEST_UNIT:
             blocks[-1] = last._replace(end=end)
