@@ -26,6 +26,9 @@ WINDOWS: Final = 16
 LIKELY: Final = 64
 """Sentences that windows may be laid around."""
 
+LOWEST: Final = np.float32(-5)
+"""Logit of a sentence that is not read, or hopeless."""
+
 _CHARACTERS: Final = 16 * WINDOW_TOKENS  # of a sentence that are tokenized
 
 
@@ -98,8 +101,8 @@ class CrossReader:
 
         Windows are laid around the sentences of the best ``scores``, (sentences,), until there are `WINDOWS`. A
         sentence of several takes its logit from the one at whose edge it stands least, and one that is not read
-        has the worst logit of those that are. ``before`` is called with the number of tokens to read, and
-        ``after_step`` with those of each step.
+        has the logit `LOWEST`, as those below it have: how bad a wrong sentence is tells nothing. ``before`` is
+        called with the number of tokens to read, and ``after_step`` with those of each step.
         """
         compute_in_forks()
 
@@ -110,14 +113,14 @@ class CrossReader:
         read = Sentences(len(sentences), ids, self.window_tokens)
         windows = laid_around(np.argsort(-scores, kind="stable")[:LIKELY].tolist(), read)
         before(sum(map(read.tokens, windows)))
-        found, depths = np.full(len(sentences), np.nan, np.float32), np.full(len(sentences), -1)
+        found, depths = np.full(len(sentences), LOWEST, np.float32), np.full(len(sentences), -1)
         for batch in _batches(windows, read):
             for window, logits in zip(batch, self._read(query, batch, read), strict=True):
                 for number, logit in zip(range(*window), logits.tolist(), strict=True):
                     if (depth := window.depth(number, len(sentences))) > depths[number]:
                         found[number], depths[number] = logit, depth
             after_step(sum(map(read.tokens, batch)))
-        return np.where(np.isnan(found), np.nanmin(found), found) if windows else found
+        return np.maximum(found, LOWEST)
 
     def _read(self, query: str, windows: Sequence[Range], ids: Sentences) -> Iterable[torch.Tensor]:
         question = encode(self.tokenizer, query.strip()).ids[: self.question_tokens]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.checkpoint.encoder_file import HEAD, EncoderFile, cross_tensors
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.encoder.cross_reader import CrossReader, Range, Sentences, laid_around
+from spscanner_rag.encoder.cross_reader import LOWEST, CrossReader, Range, Sentences, laid_around
 
 WORDS = "the keeper wrote date he signed treaty it rained well was dry".split()
 
@@ -80,14 +80,14 @@ def test_a_sentence_is_read_with_its_neighbours_and_the_question(reader: CrossRe
     assert np.array_equal(first, reader.logits("who signed the treaty?", sentences, scores))
 
 
-def test_what_is_not_read_counts_as_the_worst(reader: CrossReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_read_counts_as_hopeless(reader: CrossReader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spscanner_rag.encoder.cross_reader.LIKELY", 2)
     sentences = [f"{WORDS[i % 12]} {WORDS[(7 * i) % 12]} {WORDS[(5 * i) % 12]}." for i in range(80)]
     scores = np.zeros(80, np.float32)
     scores[[10, 60]] = 1
     expected, steps = list[int](), list[int]()
     logits = reader.logits("who signed?", sentences, scores, expected.append, steps.append)
-    read = np.flatnonzero(logits > logits.min())
+    read = np.flatnonzero(logits > LOWEST)
     assert 1 < len(read) < 20
     assert all(min(abs(number - 10), abs(number - 60)) < 10 for number in read)
     assert sum(expected) == sum(steps) > 0
