@@ -26,7 +26,7 @@ WINDOWS: Final = 16
 LIKELY: Final = 64
 """Sentences that windows may be laid around."""
 
-LOWEST: Final = np.float32(-5)
+LOWEST: Final = np.float32(-4)
 """Logit of a sentence that is not read, or hopeless."""
 
 _CHARACTERS: Final = 16 * WINDOW_TOKENS  # of a sentence that are tokenized
