@@ -38,6 +38,7 @@ _POLL_SECONDS = 0.05
 
 _REPLY_BYTES = 2**16  # of a reply without what was asked for, and of an error
 _LOGIT_BYTES = 32  # of a number in JSON
+_UNIT_CHARACTERS = 10  # that a unit counts for in the size of a request
 _CHARACTER_BYTES = (
     64  # of a text's units in JSON: where a unit has one character, two numbers and an escape for each
 )
@@ -210,7 +211,7 @@ class RemoteScanner:
         batch: list[Request] = []
         size = 0
         for request in requests:
-            characters = len(request[0]) + len(request[1])
+            characters = len(request[0]) + len(request[1]) + _UNIT_CHARACTERS * len(request[2])
             if batch and (size + characters > self.batch_characters or len(batch) >= self.batch_texts):
                 yield batch
                 batch, size = [], 0

@@ -19,7 +19,7 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.results.sentences import Located
 from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
-from spscanner_rag.text.blocks import StructuredText, segment_blocks
+from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import tokenize_question
@@ -141,8 +141,7 @@ class Pipeline:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
         query, text = pair
         if isinstance(text, StructuredText):
-            cut = self.reading.cutter(text.text)
-            units = segment_blocks(text.text, text.blocks, cut) if text.blocks else None
+            units = self.reading.cut_blocks(text.text, text.blocks) if text.blocks else None
             located: Any = text
             document = located if all(hasattr(text, name) for name in ("path", "page", "headings")) else None
             return self.request(query, text.text, units)._replace(document=document)

@@ -1,6 +1,6 @@
 """Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -24,7 +24,7 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.languages import ENGLISH
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -42,6 +42,8 @@ from spscanner_rag.text.units import Segmenter, Unit
 REANCHOR_QUESTIONS = 4
 """The question is repeated at most once in this many times its own length, however small the checkpoint's
 ``reanchor_tokens``: a very long question would otherwise multiply the work."""
+
+_BLOCKS_OF_PIECE = 100
 
 QUESTION_CLASS = 6
 """Match class of the question's own tokens."""
@@ -177,14 +179,25 @@ class Reading:
         """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""
         if type(self.segmenter) is SentenceSegmenter:  # a subclass may have another `segment`
             if turns := turns_of(text):
-                return segment_blocks(text, turns, self.cutter(text))
+                return self.cut_blocks(text, turns, between_pieces)
             return self.segmenter.segment_in_pieces(text, between_pieces)
         return self.segmenter.segment(text)
 
-    def cutter(self, text: str) -> Callable[[str], Sequence[Unit]]:
-        """What cuts the parts of a text, by the language of the whole."""
-        own = self.segmenter
-        return own.for_text(text).segment if type(own) is SentenceSegmenter else own.segment
+    def cut_blocks(
+        self, text: str, blocks: Iterable[Block], between_pieces: Callable[[], None] = lambda: None
+    ) -> Sequence[Unit]:
+        """Cut a text with blocks, all by the language of the whole; ``between_pieces`` is as for `prepare`."""
+
+        def checked() -> Iterator[Block]:
+            for number, block in enumerate(blocks):
+                if number % _BLOCKS_OF_PIECE == 0:
+                    between_pieces()
+                yield block
+
+        if type(self.segmenter) is not SentenceSegmenter:
+            return segment_blocks(text, checked(), self.segmenter.segment)
+        own = self.segmenter.for_text(text)
+        return segment_blocks(text, checked(), lambda part: own.segment_in_pieces(part, between_pieces))
 
     def answerable(self, logits: NDArray[np.float32]) -> float | None:
         """The probability that a text with such logits answers; None unless the weights are its encoder's own."""

@@ -9,7 +9,7 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 - An item of a list is cut into sentences on its own, as a paragraph is.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from spscanner_rag.text.units import Unit, cut_long, trimmed
@@ -56,7 +56,7 @@ class StructuredText(Protocol):
         """Its blocks."""
 
 
-def segment_blocks(text: str, blocks: Sequence[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:
+def segment_blocks(text: str, blocks: Iterable[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:
     """Cut a text with blocks, in order and disjoint, into units; ``cut`` cuts running text.
 
     Spans leave out headings and headers of tables that something follows. The joined ``model_text`` is the text,

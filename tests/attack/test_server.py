@@ -3,11 +3,13 @@
 import contextlib
 import io
 import json
+import os
 import re
 import socket
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -23,11 +25,13 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.serving import connections, service
 from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.reading_queue import Job
+from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 from tests.apps.cli.serving import serving
 from tests.apps.serving.conftest import Asking, running, serve
 from tests.attack.conftest import Attempt
+from tests.attack.hostile_files import docx, paragraph
 from tests.attack.hostile_requests import Hostile, hostile_request
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -143,13 +147,39 @@ def test_what_the_model_reads_counts_not_what_the_caller_says_the_text_is(serve:
         assert Job([pipeline.request("q?", text, units)], "a", 1.0).characters > 90_000 * len(units)
 
 
-@pytest.mark.parametrize("path", ["/v1/segment", "/v1/count_tokens", "/v1/page"])
-def test_work_without_the_model_has_the_same_limit_of_time(serve: Serve, path: str) -> None:
+LONG = "The keeper left the island in winter. " * 20_000
+WORK: dict[str, tuple[str, dict[str, Any]]] = {
+    "segment": ("/v1/segment", {"texts": [LONG, LONG]}),
+    "count_tokens": ("/v1/count_tokens", {"texts": [LONG, LONG]}),
+    "score": ("/v1/score", {"requests": [{"query": "q?", "text": LONG, "units": [[0, 9, None]]}]}),
+    "pasted text": ("/v1/page", {"query": "q?", "text": LONG}),
+    **{
+        ending: ("/v1/page", {"query": "q?", "name": f"a.{ending}", "file": b64encode(content).decode()})
+        for ending, content in {
+            "md": b"# a\n" * 90_000,
+            "html": b"<p>a" * 90_000,
+            "docx": docx(paragraph("a") * 90_000),
+            "csv": b"a,b\n" * 90_000,
+            "txt": b"00:01 Ann: a\n" * 30_000,
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_all_work_has_the_same_limit_of_time(serve: Serve, name: str) -> None:
     client = serve(seconds=0.02)
-    text = "The keeper left the island in winter. " * 20_000
-    body = {"query": "q?", "text": text} if path == "/v1/page" else {"texts": [text, text]}
+    path, body = WORK[name]
     answer = client.post(path, json=body)
     assert (answer.status_code, "within 0.02 s" in answer.json()["message"]) == (504, True)
+
+
+@pytest.mark.parametrize("text", ["# a\n" * 40_000, "|a|b|\n|-|-|\n" + "|x|y|\n" * 40_000, "- a\n" * 40_000])
+def test_cutting_a_text_of_many_blocks_can_be_ended(tiny_scanner: Scanner, text: str) -> None:
+    blocks = read_bytes("a.md", text.encode()).blocks
+    asked: list[int] = []
+    tiny_scanner.reading.cut_blocks(text, blocks, lambda: asked.append(0))
+    assert len(asked) >= len(blocks) / 100
 
 
 def test_work_whose_client_left_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,21 +373,26 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
     with serving(tiny_checkpoint, *limits) as (process, url):
         assert process.stderr is not None
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        over, waits = threading.Event(), []
+        over, silences = threading.Event(), []
+
+        def computed() -> float:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
         def watch() -> None:
-            with httpx.Client(base_url=url, timeout=60) as watching:
-                while not over.wait(0.1):
-                    asked = time.monotonic()
+            """Where other programs have the processor, only what the server computed meanwhile is its silence."""
+            with httpx.Client(base_url=url, timeout=600) as watching:
+                while not over.wait(0.2):
+                    asked, before = time.monotonic(), computed()
                     assert watching.get("/health").status_code == 200
-                    waits.append(time.monotonic() - asked)
+                    silences.append(min(time.monotonic() - asked, computed() - before))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
 
         def ask(seed: int) -> list[tuple[Hostile, int]]:
             random, found = Random(seed), []
-            with httpx.Client(base_url=url, timeout=60) as asking:
+            with httpx.Client(base_url=url, timeout=600) as asking:
                 for _ in range(500):
                     asked = hostile_request(random, 7_900_000)
                     found.append((asked._replace(body=asked.body[:300]), answered(asking, asked)))
@@ -370,5 +405,5 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
         over.set()
         watcher.join()
         (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-        assert int(peak) < 2**21  # the answers of /v1/segment for millions of units take most
-        assert max(waits) < 5  # 1 s on an idle machine
+        assert int(peak) < 2**20
+        assert max(silences) < 2

@@ -19,7 +19,6 @@ from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.scan.pipeline import Scored
-from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.units import Unit
 
@@ -38,7 +37,9 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
     @routes.post("/v1/page", response_model=None)
     async def scanned(body: Page, request: Request) -> StreamingResponse:
-        document, units = await service.work(request, partial(_cut_document, service, body))
+        document = await service.work(request, partial(_document, body))
+        service.check_size([len(document.text)], len(body.query))
+        units = await service.work(request, partial(_cut, service, document), service.cutter)
         requests = [service.checked(body.query, document.text, units)]
 
         async def rendered(scored: list[Scored]) -> dict[str, Any]:
@@ -65,12 +66,11 @@ def front_page(needs_token: bool) -> str:
     )
 
 
-def _cut_document(service: Service, body: Page, check: Callable[[], None]) -> tuple[TextFile, Sequence[Unit]]:
-    document = _document(body, check)
-    service.check_size([len(document.text)], len(body.query))
-    cut = partial(service.scanner.reading.cut, between_pieces=check)
-    units = segment_blocks(document.text, document.blocks, cut) if document.blocks else cut(document.text)
-    return document, units
+def _cut(service: Service, document: TextFile, check: Callable[[], None]) -> Sequence[Unit]:
+    reading = service.scanner.reading
+    if not document.blocks:
+        return reading.cut(document.text, check)
+    return reading.cut_blocks(document.text, document.blocks, check)
 
 
 def _document(body: Page, check: Callable[[], None]) -> TextFile:

@@ -88,6 +88,11 @@ class FairQueue:
         self._of.setdefault(job.client, deque()).append(job)
         self.characters += job.characters
 
+    @property
+    def next_characters(self) -> int:
+        """Of the job that `take` takes first."""
+        return next(iter(self._of.values()))[0].characters
+
     def take(self, characters: int) -> list[Job]:
         """Take jobs until they have this many characters; at least one, unless the queue is empty."""
         taken: list[Job] = []
@@ -158,7 +163,8 @@ class ReadingQueue:
     """Reads jobs with one model, in threads of its own.
 
     Jobs that fit into `PASSES_TOGETHER` forward passes are read together. Longer ones are read one at a time in
-    `LONG_LANES` threads, and a waiting batch of short ones goes first after each pass. Clients take turns.
+    `LONG_LANES` threads, no more characters at once than one request may have, and a waiting batch of short ones
+    goes first after each pass. Clients take turns.
     """
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
@@ -172,7 +178,7 @@ class ReadingQueue:
         self._waiting: dict[Kind, FairQueue] = {"short": FairQueue(), "long": FairQueue()}
         self._changed = threading.Condition()
         self._turns = Turns()
-        self._reading_characters = 0
+        self._reading: dict[Kind, int] = {"short": 0, "long": 0}  # characters
         self._rate = _FIRST_RATE
         self._closing = False
         self._threads = [
@@ -224,7 +230,7 @@ class ReadingQueue:
         return "short" if job.characters <= self.full_characters else "long"
 
     def _size(self) -> int:
-        return self._reading_characters + sum(queue.characters for queue in self._waiting.values())
+        return sum(self._reading.values()) + sum(queue.characters for queue in self._waiting.values())
 
     def _serve(self, kind: Kind) -> None:
         while jobs := self._next(kind):
@@ -233,18 +239,25 @@ class ReadingQueue:
                 self._read(kind, [job for job in jobs if self._wanted(job)])
             finally:
                 with self._changed:
-                    self._reading_characters -= size
+                    self._reading[kind] -= size
+                    self._changed.notify_all()
 
     def _next(self, kind: Kind) -> list[Job]:
         """The next jobs to read together; none if the server stops and nothing waits."""
         queue = self._waiting[kind]
         with self._changed:
-            self._changed.wait_for(lambda: len(queue) or self._closing)
+            self._changed.wait_for(lambda: self._has_room(kind) if len(queue) else self._closing)
             if kind == "short" and len(queue):
                 self._changed.wait_for(lambda: queue.characters >= self.full_characters, WAIT_SECONDS)
             jobs = queue.take(self.full_characters if kind == "short" else 1)
-            self._reading_characters += sum(job.characters for job in jobs)
+            self._reading[kind] += sum(job.characters for job in jobs)
             return jobs
+
+    def _has_room(self, kind: Kind) -> bool:
+        """False while the next long job and those that are read would take more memory than the largest one."""
+        read = self._reading["long"]
+        most = self.limits.request_characters
+        return kind == "short" or not read or read + self._waiting[kind].next_characters <= most
 
     def _wanted(self, job: Job) -> bool:
         """True if somebody waits for the answer; from now on the future is not cancelled, but gets an outcome."""

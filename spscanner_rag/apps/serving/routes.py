@@ -80,7 +80,9 @@ def scan_routes(service: Service) -> APIRouter:
     async def segment(body: SeveralTexts, request: Request) -> Response:
         service.check_size([len(text) for text in body.texts])
         cut = service.scanner.reading.cut
-        units = await service.work(request, lambda check: [cut(text, check) for text in body.texts])
+        units = await service.work(
+            request, lambda check: [cut(text, check) for text in body.texts], service.cutter
+        )
         return await _json(lambda: {"units": units})
 
     @routes.post("/count_tokens")

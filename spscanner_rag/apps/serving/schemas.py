@@ -32,7 +32,7 @@ from spscanner_rag.text.units import readable
 AT_ONCE_BYTES = 2**16
 """Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
 
-MOST_VALUES = 500_000
+MOST_VALUES = 1_000_000
 """Values of a larger body. The parser makes a tree of all, takes 300 bytes for a list, and lets no thread run."""
 
 T = TypeVar("T", bound="Body")

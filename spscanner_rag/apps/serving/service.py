@@ -33,7 +33,7 @@ COLLECTION_BYTES = 256 * 2**20
 """Memory of the uploaded collections that are kept; the one used longest ago is dropped first."""
 
 _WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
-_WORKERS = 2  # texts are cut, counted and converted in so many threads; others wait
+_WORKERS = 2  # texts are counted and converted in so many threads; others wait
 
 
 class Service:
@@ -44,6 +44,7 @@ class Service:
         self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
         self.queue = ReadingQueue(scanner.pipeline, limits)
         self.one_at_a_time = ThreadPoolExecutor(1)  # for what takes many times the memory of its body
+        self.cutter = ThreadPoolExecutor(1)  # the units of a text of tiny sentences take 100 times its memory
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="spscanner-work")
         self.working = 0  # requests that wait for a worker, or have one
         self._collecting = Lock()
@@ -52,8 +53,8 @@ class Service:
     def close(self) -> None:
         """Read what is waiting, and end the threads."""
         self.queue.close()
-        self._workers.shutdown(cancel_futures=True)
-        self.one_at_a_time.shutdown(cancel_futures=True)
+        for threads in (self._workers, self.cutter, self.one_at_a_time):
+            threads.shutdown(cancel_futures=True)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
         """One question on several texts. ``RefusedError``: 413 beyond the limits, 422 for an unusable question."""

@@ -171,6 +171,22 @@ def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) 
     assert not any(thread.is_alive() for thread in queue._threads)
 
 
+def test_long_jobs_read_together_have_no_more_characters_than_one_request(tiny_scanner: Scanner) -> None:
+    text = "He left. " * 12_000
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(request_characters=250_000))
+    with queue._turns.held("long"):
+        jobs = [job(queue.pipeline, text, client=str(number)) for number in range(LONG_LANES)]
+        for each in jobs:
+            queue.submit(each)
+        while queue.waiting > 1:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        assert queue.waiting == 1
+    jobs[0].cancel()
+    assert [len(each.future.result(60)) for each in jobs[1:]] == [1, 1]
+    queue.close()
+
+
 def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_requests=2))
     with queue._turns.held("long"):
