@@ -136,9 +136,8 @@ class PassageDraw:
         """The passages nearest to a question by BM25."""
         index, numbers = self._collections.of(drawn.document)
         firsts = np.cumsum([0, *(len(self._collections.unit_starts(number)) for number in numbers)])
-        scores = lexical_scores(index.asked(drawn.question.text, None), PLAIN_MATCH).bm25[
-            0
-        ]  # (passages of the source,)
+        found = lexical_scores(index.asked(drawn.question.text), PLAIN_MATCH)
+        scores = found.bm25[0]  # (passages of the source,)
         most = HARD_CHOICE * _READ_CHOICE * self._recipe.rerank_negatives
         best = np.argsort(-scores, kind="stable")[:most]
         texts = np.searchsorted(firsts, best, side="right") - 1
