@@ -94,5 +94,5 @@ class RerankerObjective:
                 ends.update(zip(together, states, strict=True))
             logits = model.score(torch.cat([ends[number] for number in range(len(pairs))]), None)
             right = torch.zeros((), dtype=torch.int64, device=model.device)  # the first one
-            columns = logits.split([len(examples[number]) for number in members])
+            columns = torch.split(logits, [len(examples[number]) for number in members])
             yield torch.stack([F.cross_entropy(column, right) for column in columns]).sum() / len(examples)
