@@ -5,6 +5,7 @@ import os
 # Read when huggingface_hub, transformers and torch are imported, so set before anything else.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["SPSCANNER_CACHE"] = os.path.join(os.devnull, "none")  # nothing can be kept there
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow on a busy machine

@@ -26,6 +26,7 @@ from spscanner_rag.mamba2.kernels.triton.operators import INSTALL
 REPOSITORY = Path(__file__).resolve().parent.parent
 IMPORT_NAMES = (
     "spscanner_rag",
+    "haystack_integrations.components.spscanner",
     "langchain_spscanner",
     "llama_index.postprocessor.spscanner",
     "llama_index.retrievers.spscanner",
@@ -59,7 +60,7 @@ def packages(extra: str) -> set[str]:
 
 def import_name(distribution: str) -> str:
     """The module of a distribution."""
-    others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer"}
+    others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer", "haystack-ai": "haystack"}
     return others.get(distribution, distribution.replace("-", "_"))
 
 
@@ -153,7 +154,9 @@ def test_code_stands_behind_every_requirement(extra: str) -> None:
 
 def test_the_core_needs_no_framework() -> None:
     optional = {
+        "haystack-ai",
         "llama-index-core",
+        "langchain",
         "langchain-core",
         "transformers",
         "sentence-transformers",

@@ -11,6 +11,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^\| `([\w./]+?)/?`[^|]*\|[^|]*\|([^|]*)\|$", re.MULTILINE)
 FRAMEWORK_PACKAGES = (
+    "haystack_integrations.components.spscanner",
     "langchain_spscanner",
     "llama_index.postprocessor.spscanner",
     "llama_index.retrievers.spscanner",

@@ -1,0 +1,126 @@
+"""The ranker and the extractor. They name their base: ``component`` makes new classes, where ``super()`` fails."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from pydantic import SkipValidation
+from typing_extensions import override
+
+from haystack_integrations.components.spscanner._documents import Found, once, read
+from spscanner_rag.retrieval import ScanFields, off_loop
+from spscanner_rag.scorers import Cancelled, check_query, never
+
+
+class _Fields(ScanFields):
+    limits: ClassVar = ("top_k", "top_k_per_document")
+
+    top_k: SkipValidation[int | float | str | None] = None
+    top_k_per_document: SkipValidation[int | None] = None
+
+
+class _Component:
+    """Reads documents for a query; its arguments are written with a pipeline and come back."""
+
+    _always: ClassVar[dict[str, Any]] = {}  # fields that nobody sets
+
+    def __init__(self, **fields: Any) -> None:  # noqa: ANN401
+        self._fields = _Fields(**fields)
+
+    def warm_up(self) -> None:
+        """Load the model, once in a process."""
+        self._fields._search().choice.resolve()
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+        """Answer from documents, which stay as they are; ``top_k``, if given, replaces the component's."""
+        return {"documents": self._answer(query, once(documents), top_k)}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, documents: list[Document], top_k: int | None = None
+    ) -> dict[str, Any]:
+        """`run` off the event loop; cancelling the task ends the scan."""
+        own, at_once = once(documents), self._fields._search().at_once
+        return {
+            "documents": await off_loop(lambda cancelled: self._answer(query, own, top_k, cancelled), at_once)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arguments, without a token; ``ValueError`` for an object that YAML cannot hold."""
+        given = {name: getattr(self._fields, name) for name in sorted(self._fields.model_fields_set)}
+        for name, value in given.items():
+            if (name in ("scanner", "scorer") and value is not None) or callable(value):
+                got = type(value).__name__
+                raise ValueError(
+                    f"{name}: got {got}, which cannot be written; expected model= or a name instead"
+                )
+            given[name] = str(value) if isinstance(value, Path) else value
+        if "model_kwargs" in given:
+            given["model_kwargs"] = {k: own for k, own in given["model_kwargs"].items() if k != "token"}
+        return default_to_dict(self, **given)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the component of what `to_dict` returned."""
+        return default_from_dict(cls, data)
+
+    def _answer(
+        self, query: str, documents: list[Document], top_k: int | None, cancelled: Cancelled = never
+    ) -> list[Document]:
+        """The documents that ``run`` returns."""
+        own = {} if top_k is None else {"top_k": top_k}
+        check_query(query)
+        return self._fields._search(own | self._always).answer(query, read(documents), Found, cancelled)
+
+
+@component
+class SPScannerRanker(_Component):
+    """Ranks documents by their best sentences; a document's score is that of its best one, from 0 to 1.
+
+    Chunks that Haystack's splitters cut of one document are read together. What has no text comes last, unscored.
+
+    Parameters
+    ----------
+    top_k : int, default 10
+        The most documents to return; None for all.
+    **fields
+        Which model scores, as ``model``, ``device``, ``model_kwargs`` or ``scorer``; also ``threshold``,
+        ``require_answer``, ``batch_size`` and ``keep_retrieval_score``.
+    """
+
+    _always: ClassVar = {"top_k": None, "return_nodes": "node", "order": "score"}
+
+    def __init__(self, top_k: int | None = 10, **fields: Any) -> None:  # noqa: ANN401
+        _Component.__init__(self, top_k=top_k, **fields)
+
+    @override
+    def _answer(
+        self, query: str, documents: list[Document], top_k: int | None, cancelled: Cancelled = never
+    ) -> list[Document]:
+        most = self._fields._search({} if top_k is None else {"top_k": top_k}).selection.top_k
+        ranked = _Component._answer(self, query, documents, None, cancelled)
+        if self._fields.threshold is None and self._fields.require_answer is None:
+            found = {one.id for one in ranked}
+            ranked += [replace(one, score=None) for one in documents if one.id not in found]
+        return ranked if most is None else ranked[: int(most)]
+
+
+@component
+class SPScannerExtractor(_Component):
+    """Extracts the sentences of documents that matter for a query, each as a document with its place and score.
+
+    Their meta are those of the document, with ``source_id``, ``split_idx_start``, ``split_idx_end`` and scores.
+
+    Parameters
+    ----------
+    top_k : int, float, str or None, default 50
+        The most sentences of all documents together; below 1 a share; "elbow"; None for no limit.
+    **fields
+        As for `SPScannerRanker`, and ``top_k_per_document``, ``max_tokens``, ``count_tokens``, ``order``,
+        ``context_sentences``, ``merge_adjacent``, ``diversity``, ``keep_compression`` and ``return_nodes``.
+    """
+
+    def __init__(self, top_k: float | str | None = 50, **fields: Any) -> None:  # noqa: ANN401
+        _Component.__init__(self, top_k=top_k, **fields)

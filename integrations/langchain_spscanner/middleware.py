@@ -1,0 +1,200 @@
+"""Middleware for agents: long results of tools are cut to the sentences that answer the agent's question."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from hashlib import sha256
+from operator import or_
+from typing import Annotated, Any, NotRequired, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from typing_extensions import override
+
+from langchain_spscanner.compressor import SPScannerCompressor
+from spscanner_rag.retrieval import install_line
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState
+    from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
+    from langchain.tools import ToolRuntime
+    from langgraph.types import Command
+except ImportError as error:
+    raise ImportError(
+        f"SPScannerToolCompressionMiddleware needs langchain: {install_line('langchain-agents')}"
+    ) from error
+
+READ_TOOL = "read_tool_result"
+READ_CHARACTERS = 8_000  # that the tool for the rest returns at once
+QUESTION_CHARACTERS = 2_000  # of a long message, its end
+SHORTEST_CUT = 400  # characters; a shorter string in JSON stays
+CHARACTERS_PER_TOKEN = 4
+
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?')  # of JSON, and whether it is the name of a value
+
+Answered: TypeAlias = "ToolMessage | Command[Any]"
+
+
+class CompressedState(AgentState[Any]):
+    """An agent's state, with the whole texts of results that were cut, by their handles."""
+
+    spscanner_results: NotRequired[Annotated[dict[str, str], PrivateStateAttr, or_]]
+
+
+class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, Any]):
+    """Cuts long results of an agent's tools to the sentences that matter for its question, verbatim, with places.
+
+    The whole text stays in the agent's state, and so in its checkpoints; a tool, ``read_tool_result``, reads it by
+    the handle that stands above the sentences. What is cut: strings, text blocks, and long strings within JSON,
+    which stays JSON. All else is passed on as it is: images and other blocks, artifacts, errors, commands.
+
+    Parameters
+    ----------
+    longer_than : int, default 2000
+        Tokens, counted as four characters each; results that are not longer stay whole.
+    max_tokens : int, default 1000
+        Of the sentences that are kept of one result.
+    tools : collection of str, optional
+        Only results of these tools are cut; default: of all. Name them if others return code or tables.
+    question : callable, optional
+        Gives the question from the agent's state; default: the text of the last human message. Without one,
+        nothing is cut.
+    **fields
+        Further fields of `SPScannerCompressor`, such as ``model``, ``scanner``, ``k`` and ``threshold``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown field or a value out of range.
+    """
+
+    state_schema = CompressedState
+
+    def __init__(
+        self,
+        *,
+        longer_than: int = 2000,
+        max_tokens: int = 1000,
+        tools: Collection[str] | None = None,
+        question: Callable[[Any], str] | None = None,
+        **fields: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__()
+        if type(longer_than) is not int or longer_than < 0:
+            raise ValueError(f"longer_than: got {longer_than!r}; expected a number of tokens, at least 0")
+        if isinstance(tools, str):
+            raise TypeError(f"tools: got a string, {tools!r}; expected a collection of names")
+        self.longer_than, self.only, self.question = longer_than, tools, question or last_question
+        fields = {"order": "document", "merge_adjacent": True, **fields}
+        self.compressor = SPScannerCompressor(max_tokens=max_tokens, document_key=None, **fields)
+        self.tools: list[BaseTool] = [StructuredTool.from_function(read_tool_result, handle_tool_error=True)]
+
+    @override
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answered]
+    ) -> Answered:
+        cut = self._cut(request, handler(request))
+        if isinstance(cut, _Cut):
+            return cut.answer(self.compressor.compress_documents(cut.documents, cut.question))
+        return cut
+
+    @override
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answered]]
+    ) -> Answered:
+        cut = self._cut(request, await handler(request))
+        if isinstance(cut, _Cut):
+            return cut.answer(await self.compressor.acompress_documents(cut.documents, cut.question))
+        return cut
+
+    def _cut(self, request: ToolCallRequest, answered: Answered) -> "_Cut | Answered":
+        """What is to be cut of a result; the result itself if nothing is."""
+        name = request.tool_call["name"]
+        if not isinstance(answered, ToolMessage) or answered.status == "error" or name == READ_TOOL:
+            return answered
+        if self.only is not None and name not in self.only:
+            return answered
+        cut = _Cut(answered)
+        if sum(map(len, cut.texts)) <= self.longer_than * CHARACTERS_PER_TOKEN:
+            return answered
+        cut.question = self.question(request.state).strip()[-QUESTION_CHARACTERS:]
+        return cut if cut.question else answered
+
+
+def last_question(state: Any) -> str:  # noqa: ANN401 - a dictionary, a list or an object
+    """The text of the last human message in an agent's state; empty without one."""
+    messages = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
+    asked = (str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage))
+    return next((text for text in asked if text.strip()), "")
+
+
+class _Cut:
+    """A result of a tool, its long texts, and the sentences that are put in their place."""
+
+    def __init__(self, message: ToolMessage) -> None:
+        self.message, self.question = message, ""
+        self.texts: list[str] = []
+        _replaced(message.content, lambda text: self.texts.append(text) or text)
+
+    @property
+    def documents(self) -> list[Document]:
+        return [Document(page_content=text, metadata={"text": at}) for at, text in enumerate(self.texts)]
+
+    def answer(self, kept: list[Document]) -> Answered:
+        """The message with the kept sentences, and the whole texts for the agent's state."""
+        lines: list[list[str]] = [[] for _ in self.texts]
+        for one in kept:
+            start, end = one.metadata["start_index"], one.metadata["end_index"]
+            lines[one.metadata["text"]].append(f"[{start}-{end}] {one.page_content}")
+        whole: dict[str, str] = {}
+        shorter = []
+        for text, own in zip(self.texts, lines, strict=True):
+            handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+            head = f'[Sentences of {len(text)} characters that matter; all: {READ_TOOL}("{handle}", start)]'
+            cut = "\n".join([head, *own])
+            if len(cut) < len(text):
+                whole[handle] = text
+            shorter.append(cut if len(cut) < len(text) else text)
+        if not whole:
+            return self.message
+        rest = iter(shorter)
+        content = _replaced(self.message.content, lambda text: next(rest))
+        message = self.message.model_copy(update={"content": content})
+        return Command(update={"messages": [message], "spscanner_results": whole})
+
+
+def _replaced(content: Any, put: Callable[[str], str]) -> Any:  # noqa: ANN401 - blocks of any kind
+    """A tool's content with what ``put`` gives for each of its long texts."""
+    if isinstance(content, list):
+        return [_replaced(block, put) for block in content]
+    if isinstance(content, dict):
+        own = content.get("text") if content.get("type") == "text" else None
+        return content | {"text": _replaced(own, put)} if isinstance(own, str) else content
+    if not _is_json(content):
+        return put(content) if content.strip() else content
+
+    def string(found: re.Match[str]) -> str:
+        if found[1] or len(found[0]) <= SHORTEST_CUT:
+            return found[0]
+        return json.dumps(put(json.loads(found[0])), ensure_ascii=False)
+
+    return _STRING.sub(string, content)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return text.lstrip()[:1] in ("{", "[") and json.loads(text) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def read_tool_result(handle: str, runtime: ToolRuntime, start: int = 0) -> str:
+    """Read the whole text of a tool's result of which you saw only some sentences, from a character on."""
+    known = runtime.state.get("spscanner_results") or {}
+    if handle not in known:
+        raise ToolException(f"handle: got {handle!r:.40}; expected one of {', '.join(known) or 'none yet'}")
+    text, start = known[handle], max(0, start)
+    end = min(len(text), start + READ_CHARACTERS)
+    more = f"; it goes on at start={end}" if end < len(text) else ""
+    return f"[{start}-{end} of {len(text)} characters{more}]\n{text[start:end]}"
