@@ -155,6 +155,16 @@ def count_in_pieces(tokenizer: Tokenizer, text: str, between_pieces: Callable[[]
     return tokens
 
 
+def first_tokens(tokenizer: Tokenizer, text: str, most: int, between_pieces: Callable[[], None]) -> str:
+    """The beginning of a text that has so many tokens, in bounded memory; ``between_pieces`` may raise."""
+    for ids, offsets in tokenize_in_pieces(tokenizer, text, _PIECE_CHARACTERS):
+        between_pieces()
+        if len(ids) >= most:
+            return text[: int(offsets[most - 1, 1])]
+        most -= len(ids)
+    return text
+
+
 def _unit_ends(
     units: Sequence[Unit], starts: NDArray[np.int32], ends: NDArray[np.int32], end_rule: EndRule
 ) -> NDArray[np.int64]:

@@ -151,7 +151,9 @@ def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
             return [token_vectors(bert, text) * (2 if is_query else 3) for text in texts]
 
     expected = plain.raw_scores(QUERY, TEXT, units)
-    for loaded in (model, ColBERT()):
+    late = LateInteraction(model)._encoder.documents.func.__self__  # type: ignore[attr-defined]
+    assert type(late) is sentence_transformers.MultiVectorEncoder
+    for loaded in (model, late, ColBERT()):
         np.testing.assert_allclose(
             LateInteraction(loaded).raw_scores(QUERY, TEXT, units), expected, atol=1e-4
         )

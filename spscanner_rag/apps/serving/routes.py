@@ -25,7 +25,7 @@ from spscanner_rag.apps.serving.service import Service, relevance
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
-from spscanner_rag.text.tokenization import count_in_pieces
+from spscanner_rag.text.tokenization import count_in_pieces, first_tokens
 from spscanner_rag.text.units import Unit, units_of
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -39,13 +39,20 @@ def rerank_routes(service: Service) -> APIRouter:
     @routes.post("/v1/rerank")
     @routes.post("/v2/rerank")
     async def cohere(body: CohereRerank, request: Request) -> Response:
+        body.check()
         texts = await asyncio.to_thread(_texts_of, service, body)
+        if most := body.max_tokens_per_doc:
+            tokenizer = service.scanner.checkpoint.tokenizer
+            texts = await service.work(
+                request, lambda check: [first_tokens(tokenizer, text, most, check) for text in texts]
+            )
         scored = await service.read(service.pairs(body.query, texts), request)
         version = request.url.path.split("/")[1].removeprefix("v")
         return await _json(lambda: _as_cohere(body, rank_results(service.results(scored)), version))
 
     @routes.post("/rerank")
     async def tei(body: TeiRerank, request: Request) -> Response:
+        body.check()
         scored = await service.read(service.pairs(body.query, body.texts), request)
         return await _json(lambda: [_as_tei(body, one) for one in rank_results(service.results(scored))])
 

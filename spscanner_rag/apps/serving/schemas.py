@@ -196,21 +196,34 @@ class _Asked(Request):
         return parsed
 
 
-class CohereRerank(Body):
-    """Body of ``/v1/rerank`` and ``/v2/rerank``. Documents are read whole, whatever ``max_tokens_per_doc`` is."""
+class _Rerank(Body):
+    """What the bodies of ranking have in common."""
 
     query: Query
+    instruction: Text | None = None  # of models that follow one: refused unless empty
+
+    def check(self) -> None:
+        """Raise ``RefusedError`` for an instruction, which would be ignored."""
+        if (self.instruction or "").strip():
+            raise RefusedError(
+                422, "instruction: this model follows none; expected what is sought in query alone"
+            )
+
+
+class CohereRerank(_Rerank):
+    """Body of ``/v1/rerank`` and ``/v2/rerank``. Documents are read whole without ``max_tokens_per_doc``."""
+
     documents: Annotated[list[Text | Document], Field(max_length=100_000, fail_fast=True)]
     top_n: Annotated[int, Field(ge=1)] | None = None
     # of v1: fields of a document that is an object; default "text"
     rank_fields: Annotated[list[Text], Field(max_length=1_000, fail_fast=True)] | None = None
     return_documents: bool = False  # of v1
+    max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = None  # the checkpoint's tokens
 
 
-class TeiRerank(Body):
+class TeiRerank(_Rerank):
     """Body of ``/rerank``, as text-embeddings-inference takes it."""
 
-    query: Query
     texts: Texts
     raw_scores: bool = False
     return_text: bool = False

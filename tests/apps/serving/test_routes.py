@@ -72,6 +72,22 @@ def test_cohere_s_first_version_returns_documents_and_knows_fields(client: httpx
     assert "documents.0 has no text in 'text'" in answer.json()["message"]
 
 
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("most", [1, 12, 30, 10_000])
+def test_of_each_document_so_many_tokens_are_read_as_asked(
+    client: httpx.Client, tiny_scanner: Scanner, version: str, most: int
+) -> None:
+    texts = [*TEXTS, "Ωμέγα 🚢🚢 東京. " * 20]
+    body = {"query": QUERY, "documents": texts, "max_tokens_per_doc": most, "instruction": ""}
+    got = client.post(f"/{version}/rerank", json=body).json()["results"]
+    encode = tiny_scanner.checkpoint.tokenizer.encode
+    ends = [[end for _, end in encode(text).offsets] for text in texts]
+    cut = [text[: own[most - 1]] if len(own) >= most else text for text, own in zip(texts, ends, strict=True)]
+    expected = tiny_scanner.rank(QUERY, cut)
+    assert {one["index"] for one in got} == set(range(len(texts)))
+    assert [one["relevance_score"] for one in got] == pytest.approx([one.score for one in expected], abs=1e-3)
+
+
 def test_tei_s_form_with_raw_scores_and_pruned_text(
     client: httpx.Client, tiny_scanner: Scanner, ranked: list[tuple[int, float]]
 ) -> None:
@@ -156,6 +172,9 @@ BAD = {
     "a number as text": ("/rerank", {"query": "a", "texts": [1]}, "texts.0: Input should be a valid string"),
     "no documents": ("/v2/rerank", {"query": "a"}, "documents: Field required"),
     "top_n": ("/v2/rerank", {"query": "a", "documents": ["x"], "top_n": 0}, "top_n"),
+    "instruction": ("/v2/rerank", {"query": "a", "documents": [], "instruction": "Newest."}, "instruction: "),
+    "TEI's instruction": ("/rerank", {"query": "a", "texts": ["x"], "instruction": "Newest."}, "instruction: "),
+    "tokens": ("/v1/rerank", {"query": "a", "documents": ["x"], "max_tokens_per_doc": 0}, "max_tokens_per_doc"),
     "units outside": (
         "/v1/score", {"requests": [{"query": "a", "text": "xy", "units": [[0, 3, None]]}]}, "0 to 3 overlaps"
     ),
