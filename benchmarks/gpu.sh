@@ -22,8 +22,7 @@ if [ "${1:-}" = --trial ]; then
         --target "$packages" mamba-ssm==2.3.2.post1
     export TRITON_INTERPRET=1
     sizes=(tiny) kinds=(mamba-ssm "plain mamba-ssm" torch)
-    table=(--device cpu --dtype float32 --tokens 20 40 --repeats 1 --questions 1 4 --question-tokens 30
-        --short-documents 2 --short-tokens 20 --embedded-tokens 400)
+    table=(--device cpu --dtype float32 --tokens 20 40 --repeats 1 --parts readings)
 else
     wheels=$(realpath "$1") out=$(realpath -m "$2")
     "$python" -m pip install --quiet --no-index --no-deps --target "$packages" "$wheels"/*.whl
@@ -38,10 +37,11 @@ cd "$here"
 
 # A failing test is reported at the end, after the table. Plug-ins of pytest are not needed.
 failed=0 minute=60
-[ "${TRITON_INTERPRET:-}" = "" ] || minute=600 # a busy CPU
+[ "${TRITON_INTERPRET:-}" = "" ] || minute=3600 # a busy CPU
 timeout $((3 * minute)) "$python" -m pytest -q -p no:cacheprovider -o addopts=--import-mode=importlib \
-    -W ignore::pytest.PytestConfigWarning --junitxml "$out/tests.xml" tests/mamba2/test_triton_interpret.py \
-    "tests/lab/training/test_passes.py::test_recomputing_keeps_each_blocks_input_alone_and_the_gradients" || failed=$?
+    -W ignore::pytest.PytestConfigWarning --junitxml "$out/tests.xml" \
+    "tests/lab/training/test_passes.py::test_recomputing_keeps_each_blocks_input_alone_and_the_gradients" \
+    tests/mamba2/test_triton_interpret.py || failed=$?
 for size in "${sizes[@]}"; do
     timeout $((2 * minute + 10)) "$python" -m benchmarks speed "${table[@]}" --sizes "$size" --kinds "${kinds[@]}" --budget $((2 * minute - 20)) \
         --out "$out/speed-$size.json" || failed=$?

@@ -41,8 +41,9 @@ def main() -> None:
     parser.add_argument("--negatives", type=int, default=1, help="hard negatives of each query")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--learning-rate", type=float, default=3e-5)
+    parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
-    model = BlockSearchModel.from_pretrained(given.base, dtype="float32")
+    model = BlockSearchModel.from_pretrained(given.base, dtype="float32", device=given.device)
     recipe = replace(
         PUBLISHED,
         steps=given.steps,

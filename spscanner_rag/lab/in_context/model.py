@@ -39,7 +39,10 @@ class ReadingSettings:
 
 @dataclass(frozen=True)
 class DocumentKeys:
-    """Keys and values of the tokens of all documents, in order, without padding."""
+    """Keys and values of the tokens of all documents, in order, without padding.
+
+    A million tokens of Qwen3-0.6B in bfloat16 are 115 GB: 28 layers, 8 heads of 128 numbers, keys and values.
+    """
 
     keys: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
     values: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)

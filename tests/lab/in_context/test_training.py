@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.lab.in_context import training
 from spscanner_rag.lab.in_context.block_search import read_corpus
 from spscanner_rag.lab.in_context.losses import (
+    Losses,
     auxiliary_loss,
     auxiliary_targets,
     batch_losses,
@@ -127,6 +128,17 @@ def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
     assert batch_of([COLUMN, other], random.Random(1)).codes != batch.codes
     scores = word_scores(replace(COLUMN, question="lynx"))
     assert scores[0] > scores[1] > scores[2], "the labelled passage is the teacher's best"
+
+
+@pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (5, 0.25), (10, 0.5), (99, 0.5)])
+def test_the_auxiliary_weight_rises_over_the_warm_up(
+    step: int, weight: float, digit_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "batch_losses", lambda *_: Losses(torch.zeros(()), torch.ones(())))
+    model = small(digit_tokenizer)
+    objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
+    (loss,) = objective.losses(model, [objective.example(2 * step + number, 0) for number in range(2)])
+    assert loss.item() == pytest.approx(weight)
 
 
 def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
