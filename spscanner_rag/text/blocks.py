@@ -4,7 +4,7 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 
 - A heading is read before the sentence that follows it.
 - A row of a table is read after the header of its table, and is a unit.
-- A turn of talk is a unit; of a long one, each part is read after its time and speaker.
+- A turn of talk is a unit; a long one is cut into sentences, each read after its time and speaker.
 - A fence (code) is a unit; a long one is cut at its lines.
 - An item of a list is cut into sentences on its own, as a paragraph is.
 """
@@ -12,10 +12,13 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from spscanner_rag.text.units import Unit, cut_long, trimmed
+from spscanner_rag.text.units import Unit, between, cut_long, trimmed
 
 LONGEST_UNIT = 1_000
 """A longer fence or row, in characters, is cut, as a sentence is."""
+
+LONGEST_TURN = 300
+"""A longer turn, in characters, is cut into its sentences: most of a long turn that answers is not the answer."""
 
 LONGEST_READ_WITH = 600
 """At most so many characters of headings are read before a sentence, and of a header before a row. Without a
@@ -72,7 +75,8 @@ def segment_blocks(text: str, blocks: Iterable[Block], cut: Callable[[str], Sequ
             case "fence":
                 units.whole(block.start, block.end)
             case "row" | "turn":
-                units.whole(block.start, block.end, block.header)
+                is_long = block.kind == "turn" and block.end - block.start > LONGEST_TURN
+                units.whole(block.start, block.end, block.header, by_sentences=is_long)
             case _:
                 units.running(block.start, block.end)
         cursor = block.end
@@ -112,8 +116,10 @@ class _Units:
         self.waits_to = end
         self.waiting_header = start if is_header else -1
 
-    def whole(self, start: int, end: int, header: tuple[int, int] | None = None) -> None:
-        """Make one unit of a fence or of a row, or several of a long one."""
+    def whole(
+        self, start: int, end: int, header: tuple[int, int] | None = None, *, by_sentences: bool = False
+    ) -> None:
+        """Make one unit of a fence, a row or a turn, or several of a long one."""
         self.waits_to = end
         span = trimmed(self.text, start, end)
         if span is None:
@@ -122,9 +128,12 @@ class _Units:
         # The first part of a turn begins with its speaker, and the header of a table may wait to be read.
         before = "" if header and header[0] in (self.waiting_header, start) else again
         read = self.waits_from
-        for first, last in cut_long(self.text, *span, LONGEST_UNIT):
-            self.found.append(Unit(first, last, self.text[read:first] + before + self.text[first:last]))
-            read, before = last, again
+        body = header[1] if header and header[0] == start else span[0]
+        starts = [unit.start + body for unit in self.cut(self.text[body : span[1]])] if by_sentences else []
+        for part in between(iter([span[0], *starts[1:]]), span[1]):
+            for first, last in cut_long(self.text, *(trimmed(self.text, *part) or part), LONGEST_UNIT):
+                self.found.append(Unit(first, last, self.text[read:first] + before + self.text[first:last]))
+                read, before = last, again
         self.waits_from, self.waiting_header = read, -1
 
     def finished(self) -> list[Unit]:

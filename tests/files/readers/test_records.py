@@ -171,19 +171,27 @@ def test_other_text_has_no_turns(text: str) -> None:
     assert read_bytes("a.txt", text.encode()).blocks == ()
 
 
+def test_later_paragraphs_of_a_turn_are_cut_once_and_read_with_its_speaker() -> None:
+    said = "It rained all day long. " * 20
+    text = f"Ann: {said}\n\n{said}\n\nBob: Oh.\n\nAnn: So.\n\nBob: No.\n\nAnn: Yes."
+    _, units = units_of("a.txt", text)
+    assert len(units) == 44
+    assert [unit.start for unit in units] == sorted({unit.start for unit in units})
+    assert all(unit.model_text.strip().startswith("Ann:") for unit in units[:40])
+
+
 def test_each_part_of_a_long_turn_is_read_with_its_speaker(tiny_scanner: Scanner) -> None:
     text = "".join(
-        f"[0{n}:00] {who}: {'It rained all day long. ' * 100}\n"
-        for n, who in enumerate(("Ann", "Bob", "Cid"))
+        f"[0{n}:00] {who}: {'It rained all day long. ' * 20}\n" for n, who in enumerate(("Ann", "Bob", "Cid"))
     )
     document, units = units_of("a.txt", text)
-    assert len(units) == 9
+    assert len(units) == 60
     assert segment(object(), text) == units  # type: ignore[arg-type]
     assert [unit[:2] for unit in tiny_scanner.segment(text)] == [unit[:2] for unit in units]
     for unit in units:
         speaker = document.section(unit.start)[-3:]
         assert unit.model_text.strip().startswith(f"[0{'ABC'.index(speaker[0])}:00] {speaker}:")
-        assert unit.end - unit.start <= 1_000
+        assert text[unit.start : unit.end].endswith("It rained all day long.")
 
 
 @given(
