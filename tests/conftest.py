@@ -335,7 +335,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 @pytest.fixture(scope="session")
 def pdf_of() -> Callable[..., bytes]:
     """Makes a PDF of pages of lines; an empty page has no text."""
-    pytest.importorskip("pypdf", reason="the extra files is not installed")
+    pytest.importorskip("pypdf")
 
     def pdf_of(
         pages: Sequence[Sequence[str]], *, finish: Callable[[Any], None] = lambda writer: None

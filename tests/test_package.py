@@ -162,7 +162,7 @@ def test_the_core_needs_no_framework() -> None:
         "sentence-transformers",
         "bm25s",
         "lxml",
-        "pypdf",
+        "pypdfium2",
     }
     assert packages("").isdisjoint(optional)
     assert optional <= set().union(*map(packages, extras()))
@@ -203,7 +203,6 @@ KNOWN_FAULTS = {
     "jinja2": ("3.1.5", "CVE-2025-27516: the sandbox"),
     "langchain-core": ("1.3.2", "CVE-2026-44843, CVE-2025-68664: deserialization"),
     "nltk": ("3.9.4", "CVE-2026-12243, CVE-2025-14009: paths of data"),
-    "pypdf": ("6.14.1", "CVE-2026-59935 and many of 2025: denial of service"),
     "torch": ("2.5.1", "CVE-2025-32434: weights_only"),
 }
 """The last version with the fault, and what it is: no requirement admits it."""

@@ -64,7 +64,8 @@ class ReadCache:
         with suppress(*_DAMAGED):
             return self._text(path, entry)
         document = read_bytes(path, data)
-        content = [document.text, document.blocks, document.pages, document.notes]
+        words = None if document.words is None else document.words.tolist()
+        content = [document.text, document.blocks, document.pages, document.notes, words]
         self._keep(entry, gzip.compress(json.dumps(content).encode(), 1, mtime=0))
         return document
 
@@ -92,7 +93,7 @@ class ReadCache:
         return self.folder / f"vectors-{name}.npz"
 
     def _text(self, path: str, entry: Path) -> TextFile:
-        text, blocks, pages, notes = json.loads(gzip.decompress(entry.read_bytes()))
+        text, blocks, pages, notes, words = json.loads(gzip.decompress(entry.read_bytes()))
         self._used(entry)
         return TextFile(
             path,
@@ -100,6 +101,7 @@ class ReadCache:
             tuple(map(block_of, blocks)),
             tuple(PageStart(*page) for page in pages),
             tuple(notes),
+            None if words is None else np.array(words, np.int32).reshape(-1, 6),
         )
 
     def _used(self, entry: Path) -> None:

@@ -41,19 +41,19 @@ def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
             shutil.copymode(path, unfinished)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text as UTF-8, whole or not at all; among several programs the last one wins.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write bytes, or a text as UTF-8, whole or not at all; among several programs the last one wins.
 
     A link is followed, and an existing file keeps its permissions. A device or named pipe is written to directly.
     """
-    data = text.encode()
+    data = content.encode() if isinstance(content, str) else content
     if is_special(path):
         path.write_bytes(data)
         return
     target = path.resolve()
     unfinished = _own_unfinished(target)
     with _replacing(target, unfinished), unfinished.open("xb") as file:
-        if target.exists():  # before the text is in the file, so that nobody else can read it
+        if target.exists():  # before the content is in the file, so that nobody else can read it
             shutil.copymode(target, unfinished)
         file.write(data)
         file.flush()

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -37,6 +37,17 @@ class Converted(NamedTuple):
     blocks: tuple[Block, ...] = ()
     pages: tuple[PageStart, ...] = ()
     notes: tuple[str, ...] = ()  # what could not be read
+    words: NDArray[np.int32] | None = None  # as of `TextFile`
+
+
+class Box(NamedTuple):
+    """A rectangle on a page, in points from the lower left corner of a PDF's page."""
+
+    page: int  # from 1
+    x0: float
+    y0: float
+    x1: float
+    y1: float
 
 
 def block_of(values: Sequence[Any]) -> Block:
@@ -58,6 +69,8 @@ class TextFile:
     blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
     pages: tuple[PageStart, ...] = ()  # empty for files without pages
     notes: tuple[str, ...] = ()  # what of the file could not be read, a line each
+    words: NDArray[np.int32] | None = field(default=None, compare=False, repr=False)
+    """Of a PDF, start and end of each word, and left, bottom, right and top in tenths of a point: (n, 6)."""
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
@@ -101,12 +114,39 @@ class TextFile:
         page, headings = self.page(offset), self.headings(offset)
         return page.name if page else headings[-1][:LONGEST_SECTION] if headings else ""
 
+    def where(self, offset: int) -> str:
+        """Page, or else line and column, and the innermost heading: "page 12 · Rent", "31:5 · Rent"."""
+        page, headings = self.page(offset), self.headings(offset)
+        place = page.name if page else ":".join(map(str, self.position(offset)))
+        return " · ".join([place, *(title[:LONGEST_SECTION] for title in headings[-1:])])
+
+    def boxes(self, start: int, end: int) -> tuple[Box, ...]:
+        """Where a span stands on the pages of a PDF: a rectangle for each line; empty for other files."""
+        if self.words is None:
+            return ()
+        first = int(np.searchsorted(self.words[:, 1], start, side="right"))
+        last = int(np.searchsorted(self.words[:, 0], end, side="left"))
+        words = self.words[first:last]
+        width, height = (words[:, 4:] - words[:, 2:4]).sum(axis=0)
+        found: list[Box] = []
+        for at, _, *corners in words.tolist():
+            page = self.page(at)
+            box = Box(page.number if page else 1, *(corner / 10 for corner in corners))
+            if found and _on_one_line(found[-1], box, upright=width >= height):
+                one = found.pop()
+                box = Box(box.page, *map(min, one[1:3], box[1:3]), *map(max, one[3:], box[3:]))
+            if box.x0 < box.x1 and box.y0 < box.y1:
+                found.append(box)
+        return tuple(found)
+
     def place(self, start: int, end: int) -> dict[str, object]:
-        """A span for JSON: start, end, line and column, and page, page_number and headings where it has them."""
+        """A span for JSON: start, end, line, column; page, page_number, boxes and headings where it has them."""
         line, column = self.position(start)
         found: dict[str, object] = {"start": start, "end": end, "line": line, "column": column}
         if page := self.page(start):
             found |= {"page": page.label, "page_number": page.number}
+        if boxes := self.boxes(start, end):
+            found["boxes"] = [list(box) for box in boxes]
         if self._headings:
             found["headings"] = list(self.headings(start))
         return found
@@ -115,6 +155,15 @@ class TextFile:
         """Each page and its text, for frameworks that take a document page by page; empty without pages."""
         stops = [page.start for page in self.pages[1:]] + [len(self.text)]
         return [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=False)]
+
+
+def _on_one_line(left: Box, right: Box, *, upright: bool) -> bool:
+    """True if the second word goes on in the line of the first, which runs up or down where letters lie."""
+    if upright:
+        inside = left.y0 < (right.y0 + right.y1) / 2 < left.y1 and right.x1 > left.x0
+    else:
+        inside = left.x0 < (right.x0 + right.x1) / 2 < left.x1
+    return left.page == right.page and inside
 
 
 def name_of(path: str) -> str:

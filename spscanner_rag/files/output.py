@@ -29,15 +29,15 @@ def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out")
             )
 
 
-def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
-    """Write a result to a file, or to standard output; a page as UTF-8, which its head declares."""
+def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> None:
+    """Write a result to a file, or to standard output; a page as UTF-8, as its head declares."""
     if out is not None:
         if not is_special(out):
             remove_leftovers(out.resolve().parent)
         write_whole(out, content)
-    elif is_page and hasattr(sys.stdout, "buffer"):
+    elif isinstance(content, bytes) or (is_page and hasattr(sys.stdout, "buffer")):
         sys.stdout.flush()
-        sys.stdout.buffer.write(content.encode())
+        sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode())
         sys.stdout.buffer.flush()
     else:
         sys.stdout.write(content)

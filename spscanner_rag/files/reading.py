@@ -136,7 +136,7 @@ def read_bytes(
         made = _READERS[kind](name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
-    return TextFile(path, made.text, made.blocks, made.pages, made.notes)
+    return TextFile(path, made.text, made.blocks, made.pages, made.notes, made.words)
 
 
 def _unpacked(kind: Kind, data: bytes) -> int:

@@ -47,9 +47,10 @@ class Passage:
         Its span in the document, in characters.
     score : float
         The score of its sentence, or the highest score of its sentences.
-    source, page, headings
+    source, page, headings, boxes
         The name of the file, the label of the page and the headings above, the highest first, where it begins, if
-        a document was scanned that `spscanner_rag.files.read` returned; else "", None and ().
+        a document was scanned that `spscanner_rag.files.read` returned; else "", None and (). Of a PDF, a
+        rectangle for each line: number of the page, left, bottom, right and top in points from its lower left.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Passage:
     source: str = ""
     page: str | None = None
     headings: tuple[str, ...] = ()
+    boxes: tuple[tuple[int, float, float, float, float], ...] = ()
 
     def cite(self) -> str:
         """Where it stands, for people: "report.pdf, page 12"; else its headings, or without them its span."""
@@ -73,8 +75,8 @@ class Passage:
         """The same passage with its place in a document."""
         page = document.page(self.start)
         label = None if page is None else page.label
-        headings = document.headings(self.start)
-        return replace(self, source=document.path, page=label, headings=headings)
+        headings, boxes = document.headings(self.start), document.boxes(self.start, self.end)
+        return replace(self, source=document.path, page=label, headings=headings, boxes=boxes)
 
     def __repr__(self) -> str:
         return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
@@ -92,6 +94,9 @@ class Located(Protocol):
 
     def headings(self, offset: int) -> tuple[str, ...]:
         """The headings above a character, the highest first."""
+
+    def boxes(self, start: int, end: int) -> tuple[Any, ...]:
+        """The rectangles of a span on its pages, if it has pages."""
 
 
 class Compression(NamedTuple):

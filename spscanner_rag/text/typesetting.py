@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _SOFT_HYPHENS = "\u00ad\u00ac"  # the second is what some PDFs have for the first
+HYPHENS = f"-\u2010{_SOFT_HYPHENS}"
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHENS}][ \t\r]*\n[ \t]*")
+BREAK = re.compile(rf"[{HYPHENS}][ \t\r]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
@@ -22,7 +23,7 @@ def as_written(pages: Sequence[str]) -> list[str]:
     The hyphen goes if the joined word is in the document, or if neither "first-second" nor both parts as words
     of their own are. Before a capital letter or a digit nothing is joined.
     """
-    spelled = [page.translate(_LIGATURES) for page in pages]
+    spelled = [page.translate(LIGATURES) for page in pages]
     divided = [list(_divided(page)) for page in spelled]
     if not any(divided):
         return spelled

@@ -56,6 +56,16 @@ def test_a_file_is_read_once(kept: ReadCache, page: Path, monkeypatch: pytest.Mo
     assert again.headings(again.text.index("1911")) == ("Treaty",)
 
 
+def test_a_pdf_keeps_the_boxes_of_its_words(
+    kept: ReadCache, tmp_path: Path, pdf_of: Callable[..., bytes]
+) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf_of([["Anne signed the treaty."], ["It rained."]]))
+    first, again = kept.read(path), kept.read(path)
+    assert again.boxes(0, 30) == first.boxes(0, 30) == read(path).boxes(0, 30)
+    assert [box.page for box in first.boxes(0, 30)] == [1, 2]
+
+
 def test_another_content_version_or_ending_is_read_again(
     kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

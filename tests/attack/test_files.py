@@ -91,7 +91,7 @@ def test_damaged_files_are_read_or_told_in_one_line(shape: str, tries: int, atte
 
 
 def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
-    pytest.importorskip("pypdf", reason="the extra files is not installed")
+    pytest.importorskip("pypdfium2", reason="the extra files is not installed")
     with attempt("files: pdf"):
         began = time.monotonic()
         with contextlib.suppress(ValueError):  # on a slow machine nothing is read

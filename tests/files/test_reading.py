@@ -153,7 +153,7 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "data", "module"),
-    [("a.pdf", b"%PDF-1.7", "pypdf"), ("a.html", b"<p>One.", "lxml"), ("a.docx", b"", "lxml")],
+    [("a.pdf", b"%PDF-1.7", "pypdfium2"), ("a.html", b"<p>One.", "lxml"), ("a.docx", b"", "lxml")],
 )
 def test_a_missing_extra_names_the_line_that_installs_it(
     tmp_path: Path,

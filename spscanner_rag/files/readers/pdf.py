@@ -1,30 +1,35 @@
 """PDF to text, page by page, without running headers and footers; headings by the size of their letters."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import Converted, PageStart
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
-from spscanner_rag.text.typesetting import as_written
+from spscanner_rag.text.typesetting import HYPHENS, LIGATURES, as_written
 
 _MODULE = "spscanner_rag.files.readers.pdf_pages"
 _LARGER = 1.15  # times the size of most letters, from which on a line is a heading
+_SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
 
 
 def read_pdf(
     name: str, data: bytes, seconds: float = LEAST_SECONDS, check: Callable[[], None] | None = None
 ) -> Converted:
-    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf.
+    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdfium2.
 
     The pages that were read until its process had to end are the text, with a note; see `read_apart`.
     """
-    if find_spec("pypdf") is None:
-        raise ImportError(f"{name}: reading PDF needs pypdf: {install_line('files')}")
+    if find_spec("pypdfium2") is None:
+        raise ImportError(f"{name}: reading PDF needs pypdfium2: {install_line('files')}")
     records = list(read_apart(_MODULE, (), data, seconds, check))
     first, *pages = records or [{"broken": f"nothing in {seconds:.0f} seconds"}]
     return converted(name, first, pages)
@@ -32,14 +37,11 @@ def read_pdf(
 
 def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:
     """The text of the pages that were read, or a ``ValueError`` that says why there is none."""
-    last = pages[-1] if pages else first
     if "locked" in first:
         raise ValueError(
             f"{name}: got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
             "first, for example with `qpdf --decrypt --password=...`"
         )
-    if "aes" in last:
-        raise _encrypted_with_aes(name)
     if "pages" not in first:
         raise _broken(name, str(first.get("broken")))
     pages = [page for page in pages if "text" in page]
@@ -63,23 +65,41 @@ def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ..
     parts: list[str] = []
     starts: list[PageStart] = []
     blocks: list[Block] = []
+    words: list[NDArray[np.int32]] = []
     length, before = 0, ""
     texts = [page["text"] for page in pages]
     spans = page_bodies(texts, list(range(1, len(texts) + 1)))
     bodies = as_written([text[start:end].strip() for text, (start, end) in zip(texts, spans, strict=True)])
     levels = _levels(pages)
-    for number, (page, body) in enumerate(zip(pages, bodies, strict=True), start=1):
+    for number, (page, span, body) in enumerate(zip(pages, spans, bodies, strict=True), start=1):
         if before and body:
             parts.append("\n" if sentence_goes_on(before, body) else "\n\n")
             length += len(parts[-1])
         starts.append(PageStart(length, number, labels[number - 1]))
+        words.append(_words(page, span, body, length))
         blocks += _headings(body, length, page.get("marked", {}), levels)
         values = "".join(f"\n\n{value}" for value in page.get("values", ()))
         body += values if body else values[2:] if not length else values
         parts.append(body)
         length += len(body)
         before = body or before
-    return Converted("".join(parts), tuple(blocks), tuple(starts), notes)
+    return Converted("".join(parts), tuple(blocks), tuple(starts), notes, np.concatenate(words))
+
+
+def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArray[np.int32]:
+    """Spans and boxes of the words of a page's body, whose divided words are joined: (n, 6)."""
+    found: list[tuple[int, ...]] = []
+    boxes, cursor = page.get("boxes", ()), 0
+    for number, match in enumerate(_WORD.finditer(page["text"])):
+        if not span[0] <= match.start() < span[1]:
+            continue
+        word = match.group().translate(LIGATURES)
+        start = _SPACE.match(body, cursor).end()  # type: ignore[union-attr]
+        cursor = start + len(word)
+        if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:  # it is gone
+            cursor -= 1
+        found.append((offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4]))
+    return np.array(found, np.int32).reshape(-1, 6)
 
 
 def _levels(pages: Sequence[Record]) -> dict[float, int]:
@@ -139,13 +159,6 @@ def _no_text(name: str, pages: int, unread: Sequence[int]) -> str:
     return (
         f"{name}: got a PDF without text on its {count}; expected text: scanned pages need OCR first, for "
         "example `ocrmypdf`"
-    )
-
-
-def _encrypted_with_aes(name: str) -> ValueError:
-    return ValueError(
-        f"{name}: got a PDF with AES encryption, which needs one more package; expected it after "
-        "`pip install cryptography`, or decrypted, for example with `qpdf --decrypt`"
     )
 
 
