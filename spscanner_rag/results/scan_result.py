@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
-from spscanner_rag.results.selection import Order, Selection, is_integer, rank, sigmoid
+from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_integer, rank, sigmoid
 from spscanner_rag.results.sentences import Compression, Located, Passage, ScoredSentence, shortened
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
 from spscanner_rag.text.extras import needed
+from spscanner_rag.text.offsets import Offsets, counted
 from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class ScanResult:
         order: Order = "document",
         merge: bool = False,
         diversity: float = 1.0,
+        always_keep: AlwaysKeep | None = None,
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
@@ -135,6 +137,9 @@ class ScanResult:
             Below 1, sentences that repeat better ones are passed over: each time the one with the highest
             diversity * score - (1 - diversity) * (highest likeness to a sentence taken before) is taken, as many
             as ``top_k`` and ``threshold`` allow (maximal marginal relevance; see `results.diversity.diverse`).
+        always_keep : list of str, or callable, optional
+            Sentences in which one of these regular expressions is found, or for which the function is true, are
+            kept too, before all others, whatever their score is: dates, amounts, identifiers.
 
         Raises
         ------
@@ -151,6 +156,7 @@ class ScanResult:
                 order=order,
                 merge=merge,
                 diversity=diversity,
+                always_keep=always_keep,
             )
         )
 
@@ -167,6 +173,15 @@ class ScanResult:
 
         ``owners`` has the text of each sentence, (n,), for ``selection.top_k_per_text``.
         """
+        picks = self._best(selection, owners)
+        if selection.always_keep is None:
+            return picks
+        spans = enumerate(zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+        kept = [number for number, (start, end) in spans if selection.keeps(self.text[start:end])]
+        first = np.array(kept, np.int64)[rank(self.logits[kept])]
+        return np.concatenate([first, picks[~np.isin(picks, first)]])
+
+    def _best(self, selection: Selection, owners: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
         picks = selection.pick(self.logits, self.scores)
         per_owner = None if owners is None else selection.top_k_per_text
         if not len(picks) or (selection.diversity == 1 and per_owner is None):
@@ -259,6 +274,7 @@ class ScanResult:
         context: int = 0,
         diversity: float = 1.0,
         cite: bool = False,
+        always_keep: AlwaysKeep | None = None,
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
@@ -268,7 +284,14 @@ class ScanResult:
         ``max_tokens`` does not count: "[1] report.pdf, page 12".
         """
         chosen = self.select(
-            top_k, threshold, max_tokens, count_tokens, context, merge=True, diversity=diversity
+            top_k,
+            threshold,
+            max_tokens,
+            count_tokens,
+            context,
+            merge=True,
+            diversity=diversity,
+            always_keep=always_keep,
         )
         if not cite or not chosen:
             return "\n".join(passage.text for passage in chosen)
@@ -321,12 +344,16 @@ class ScanResult:
         np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(self.scores, spread))
         return profile
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the document's text, for JSON.
+    def to_dict(self, offsets: Offsets = "characters") -> dict[str, Any]:
+        """Everything but the document's text, for JSON; ``offsets`` is what ``start`` and ``end`` count.
+
+        "characters" are those of Python, "utf16" the units of JavaScript, Java and C#, "bytes" those of UTF-8, as
+        in Rust and Go.
 
         ``query``, ``characters`` of the document, ``tokens_read`` and ``answerable`` (None if unknown), and
         ``sentences`` in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
+        starts, ends = (counted(self.text, own, offsets).tolist() for own in (self.starts, self.ends))
         return {
             "query": self.query,
             "characters": len(self.text),
@@ -334,19 +361,19 @@ class ScanResult:
             "answerable": self.answerable,
             "sentences": [
                 {
-                    "start": each.start,
-                    "end": each.end,
+                    "start": start,
+                    "end": end,
                     "score": each.score,
                     "logit": each.logit,
                     "text": each.text,
                 }
-                for each in self.sentences
+                for each, start, end in zip(self.sentences, starts, ends, strict=True)
             ],
         }
 
-    def to_json(self, indent: int | None = None) -> str:
+    def to_json(self, indent: int | None = None, offsets: Offsets = "characters") -> str:
         """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=True, allow_nan=False)
+        return json.dumps(self.to_dict(offsets), indent=indent, ensure_ascii=True, allow_nan=False)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """All sentences as a data frame, one in a row, in document order; ``ImportError`` without pandas.

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, Self, TypeGuard, get_args
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
+
+AlwaysKeep = Sequence[str] | Callable[[str], bool]
+"""Regular expressions, or a function of a sentence."""
 
 # If ``top_k`` is a share of the sentences, at least this many are kept, as in the original.
 MINIMUM_OF_A_SHARE = 10
@@ -40,6 +43,7 @@ class Selection:
     merge: bool = False
     diversity: float = 1.0
     top_k_per_text: int | None = None
+    always_keep: AlwaysKeep | None = None
 
     def __post_init__(self) -> None:
         _check_top_k(self.top_k)
@@ -65,6 +69,7 @@ class Selection:
                 "repeat each other"
             )
         _check_count("top_k_per_text", self.top_k_per_text, "limit")
+        _check_always_keep(self.always_keep)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
@@ -80,6 +85,12 @@ class Selection:
         ranked = rank(logits)
         picks = ranked[: self.limit(len(logits), scores[ranked])]
         return picks if self.threshold is None else picks[scores[picks] >= self.threshold]
+
+    def keeps(self, sentence: str) -> bool:
+        """True for a sentence that is kept whatever its score is: it has a pattern of ``always_keep``."""
+        if self.always_keep is None or callable(self.always_keep):
+            return self.always_keep is not None and bool(self.always_keep(sentence))
+        return any(re.search(pattern, sentence) for pattern in self.always_keep)
 
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
         """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
@@ -110,6 +121,21 @@ def _check_top_k(top_k: object) -> None:
 def _check_count(name: str, value: object, what: str) -> None:
     if value is not None and not (is_integer(value) and value >= 1):
         raise ValueError(f"{name}: got {value!r}; expected an integer of at least 1, or None for no {what}")
+
+
+def _check_always_keep(always_keep: object) -> None:
+    if always_keep is None or callable(always_keep):
+        return
+    patterns = [] if isinstance(always_keep, str) or not isinstance(always_keep, Sequence) else always_keep
+    try:
+        if patterns and all(isinstance(pattern, str) and re.compile(pattern) for pattern in patterns):
+            return
+    except re.error:
+        pass
+    raise ValueError(
+        f"always_keep: got {always_keep!r:.80}; expected a list of regular expressions, such as "
+        r'["\\d{4}-\\d\\d-\\d\\d"], a function of a sentence, or None'
+    )
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

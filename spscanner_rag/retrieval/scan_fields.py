@@ -1,6 +1,6 @@
 """The fields that the pydantic classes of both frameworks share: which model scores, and what is returned."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -78,6 +78,9 @@ class ScanFields(BaseModel):
 
     diversity: SkipValidation[float] = 1.0
     """Below 1, sentences that repeat better ones are passed over; see `ScanResult.select`."""
+
+    always_keep: SkipValidation[Sequence[str] | Callable[[str], bool] | None] = None
+    """Regular expressions, or a function: sentences that have one are kept too, whatever their score is."""
 
     batch_size: int = Field(default=64, ge=1, strict=True)
     """Number of documents given to the scorer at a time."""

@@ -309,6 +309,7 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
     written = result.to_json()
     assert written.isascii()
     assert json.loads(written) == result.to_dict()
+    assert json.loads(result.to_json(offsets="bytes")) == result.to_dict("bytes")
     assert {name: value for name, value in result.to_dict().items() if name != "sentences"} == {
         "query": "Who \ud800?",
         "characters": len(result.text),

@@ -363,3 +363,30 @@ def test_budgets_hold_over_blocks(
     for number in numbers(whole, whole.select(**arguments)):  # type: ignore[arg-type]
         same = [other for other in picked if whole.blocks[other] == whole.blocks[number]]
         assert any(abs(other - number) <= context for other in same)
+
+
+@pytest.mark.parametrize(
+    ("always_keep", "expected"),
+    [
+        ([r"\d{4}"], [1, 2]),
+        (["EUR", "^The"], [0, 2, 3]),
+        (lambda sentence: sentence.endswith("mill."), [0, 2]),
+        (None, [2]),
+    ],
+)
+def test_what_has_a_pattern_is_kept_whatever_its_score_is(always_keep: Any, expected: list[int]) -> None:
+    sentences = ["The old mill.", "It is of 1911.", "Anne bought it.", "She paid 300 EUR."]
+    starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
+    ends = starts + [len(sentence) for sentence in sentences]
+    result = ScanResult("?", " ".join(sentences), starts, ends, np.float32([-3, -2, 4, -1]), count_words)
+    assert numbers(result, result.select(top_k=1, always_keep=always_keep)) == expected
+    first = numbers(result, result.select(top_k=1, max_tokens=4, always_keep=always_keep))
+    assert first == (
+        [2] if always_keep is None else [min(set(expected) - {2}, key=lambda n: -result.logits[n])]
+    )
+
+
+@pytest.mark.parametrize("wrong", ["1911", [], ["("], [3], {"a"}])
+def test_what_is_no_pattern_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"always_keep: got .*; expected a list of regular expressions"):
+        Selection(always_keep=wrong)

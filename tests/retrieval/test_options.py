@@ -34,6 +34,7 @@ OPTIONS: dict[str, Any] = {
     "order": "score",
     "merge_adjacent": False,
     "diversity": 1.0,
+    "always_keep": None,
     "batch_size": 64,
     "return_nodes": "sentence",
     "keep_retrieval_score": False,

@@ -73,6 +73,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "order": "document",
         "merge_adjacent": True,
         "diversity": 0.7,
+        "always_keep": [r"\d+ EUR"],
         "device": "cpu",
         "dtype": "float32",
         "batch_size": 3,

@@ -87,7 +87,8 @@ class SPScannerRetriever(BaseRetriever):
         nothing is retrieved.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         The scorer; see `SPScannerPostprocessor`.
-    threshold, require_answer, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity
+    threshold, require_answer, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity,
+    always_keep
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
@@ -133,6 +134,7 @@ class SPScannerRetriever(BaseRetriever):
         order: Order = "score",
         merge_adjacent: bool = False,
         diversity: float = 1.0,
+        always_keep: Sequence[str] | Callable[[str], bool] | None = None,
         batch_size: int = 64,
         return_nodes: ReturnNodes = "sentence",
         keep_retrieval_score: bool = False,
@@ -149,7 +151,8 @@ class SPScannerRetriever(BaseRetriever):
             "top_k_per_document": top_k_per_document, "threshold": threshold,
             "require_answer": require_answer, "max_tokens": max_tokens,
             "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
-            "merge_adjacent": merge_adjacent, "diversity": diversity, "batch_size": batch_size,
+            "merge_adjacent": merge_adjacent, "diversity": diversity, "always_keep": always_keep,
+            "batch_size": batch_size,
             "return_nodes": return_nodes, "keep_retrieval_score": keep_retrieval_score,
             "keep_compression": keep_compression,
         }  # fmt: skip
