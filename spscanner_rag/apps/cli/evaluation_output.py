@@ -11,7 +11,15 @@ from rich.console import Console
 from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, Setting, render_evaluation
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.evaluation.result import Column, Result, metrics_of, paired_tests, summary, write_files
+from spscanner_rag.lab.evaluation.result import (
+    Column,
+    Result,
+    metrics_of,
+    paired_tests,
+    summary,
+    verdicts,
+    write_files,
+)
 from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.lab.evaluation.tables import Table, shown
 from spscanner_rag.text.escaping import one_line
@@ -93,6 +101,8 @@ def show_result(result: Result, out: Path) -> None:
     if not console.is_terminal:  # a file or a pipe has no width: fold no cell
         console.width = _WIDE
     console.print(_table(console, summary(result)))
+    for verdict in verdicts(result):
+        console.print(line_of(console, verdict, "bold"))
     for table in result.tables:
         console.print(_table(console, table))
         console.print(line_of(console, table.about))

@@ -29,6 +29,13 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
     """The page of comparisons of the same retrievers and question, each on a document of its own."""
     several = len(comparisons) > 1
     titles = short_names([comparison.path for comparison in comparisons])
+    all_documents = [
+        _Document(number, comparison, title)
+        for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
+    ]
+    documents = [
+        each for each in all_documents if any(column.picks for column in each.columns)
+    ] or all_documents
     return render(
         "compare/page.html",
         comparisons[0].query,
@@ -41,10 +48,10 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         with_evidence=any(comparison.evidence for comparison in comparisons),
         characters=sum(len(comparison.text) for comparison in comparisons),
         first=next((column for comparison in comparisons for column in leaders(comparison)), 1),
-        documents=[
-            _Document(number, comparison, title)
-            for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
-        ],
+        documents=documents,
+        number=len(all_documents),
+        without=[each.title for each in all_documents if each not in documents],
+        best_of_all=_best_of_all(documents) if several else [],
         width=STRIP_WIDTH,
         height=STRIP_HEIGHT,
         evidence_height=EVIDENCE_HEIGHT,
@@ -55,6 +62,16 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
     )
 
 
+def _best_of_all(documents: Sequence["_Document"]) -> list[list[tuple["_Column", "_Shown"] | None]]:
+    """Row by row, the best picks of each retriever from all documents."""
+    columns = []
+    for own in zip(*(document.columns for document in documents), strict=True):
+        picks = [(column, shown) for column in own for shown in column.picks]
+        best = sorted(picks, key=lambda one: one[1].pick.rank)[:BEST]
+        columns.append([*best, *[None] * (BEST - len(best))])
+    return [list(row) for row in zip(*columns, strict=True) if any(row)]
+
+
 @dataclass(frozen=True)
 class _Shown:
     """A pick as the page shows it."""
@@ -62,14 +79,14 @@ class _Shown:
     pick: Pick
     id: str
     linked: bool  # it is in the text, not on the strip only
-    line: int
+    line: str  # or page
     place: str
     words: str
     evidence: bool
 
     @property
     def title(self) -> str:
-        return f"rank {self.pick.rank} · {self.pick.score:.3f} · line {self.line:,}"
+        return f"rank {self.pick.rank} · {self.pick.score:.3f} · {self.line}"
 
     def quote(self, characters: int) -> str:
         more = "…" if len(self.words) > characters else ""
@@ -176,8 +193,10 @@ class _Document:
 
     def shown(self, column: int, pick: Pick) -> _Shown:
         comparison = self.comparison
-        line, _ = comparison.document.position(pick.start)
-        place = ", ".join(filter(None, [comparison.document.section(pick.start), f"line {line:,}"]))
+        document = comparison.document
+        page = document.page(pick.start)
+        line = page.name if page else f"line {document.position(pick.start)[0]:,}"
+        place = line if page else ", ".join(filter(None, [document.section(pick.start), line]))
         return _Shown(
             pick,
             id=f"p{self.number}-{column}-{pick.rank}",

@@ -60,12 +60,17 @@ class Result:
         """The sources, in the order of the rows."""
         return sources_of(self.rows)
 
+    @property
+    def shown_sources(self) -> list[str]:
+        """The sources, and both means over them where there are several."""
+        return [*self.sources, "macro", "micro"] if len(self.sources) > 1 else self.sources
+
 
 def summary(result: Result) -> Table:
     """A line for each source and setting, without intervals."""
     body = [
         [source, setting.label, *map(percent, found)]
-        for source in [*result.sources, "macro", "micro"]
+        for source in result.shown_sources
         for setting, found in _lines(
             result, source, [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
         )
@@ -84,7 +89,7 @@ def recalls(result: Result) -> Table:
         if read_alike and None not in possible[0]:
             columns.append((f"possible, {unit}s", of_unit[0], "best_recall"))
     body = []
-    for source in [*result.sources, "macro", "micro"]:
+    for source in result.shown_sources:
         found = [
             [result.find(setting, metric, k, source) for k in result.cutoffs]
             for _, setting, metric in columns
@@ -139,6 +144,28 @@ def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column
     return Table(
         title, "", ["retriever", *names, f"tokens at {_few_and_many(result)}", "seconds"], body, best
     )
+
+
+def verdicts(result: Result) -> list[str]:
+    """What the recall of each pair of settings says, in words."""
+    found = []
+    for test in result.differences:
+        if test["metric"] != f"recall@{result.ndcg[1]}" or test["average"] != "macro":
+            continue
+        better, worse, gain = test["first"], test["second"], test["difference"]
+        low, high = test["ci_low"], test["ci_high"]
+        if gain < 0:
+            better, worse, gain = worse, better, -gain
+            low, high = None if high is None else -high, None if low is None else -low
+        interval = "" if low is None else f" (95 % interval {points(low)} to {points(high)})"
+        if low is None or low <= 0:
+            found.append(
+                f"{better} or {worse}: {test['questions']:,} questions do not tell which finds more{interval}."
+            )
+        else:
+            share = f"{points(gain)} points of the evidence among the best {result.ndcg[1]}"
+            found.append(f"{better} finds more than {worse}: {share}{interval}.")
+    return found
 
 
 def paired_tests(differences: Sequence[Difference]) -> Table:

@@ -1,14 +1,15 @@
 """What a result writes and shows."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.rows import rows_of
+from spscanner_rag.lab.evaluation.result import Result, summary, verdicts
+from spscanner_rag.lab.evaluation.rows import Difference, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table
 
@@ -51,6 +52,43 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert "\x1b" not in printed
     assert printed.index("macro") < printed.index("A table") < printed.index("About it.")
     assert printed.endswith(f"written to {Path('some') / 'folder'}\n")
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "expected"),
+    [
+        (
+            0.2,
+            0.1,
+            0.3,
+            "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval",
+        ),
+        (
+            -0.2,
+            -0.3,
+            -0.1,
+            "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval",
+        ),
+        (
+            0.2,
+            -0.1,
+            0.5,
+            "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0).",
+        ),
+        (0.2, None, None, "one or two: 1,234 questions do not tell which finds more."),
+    ],
+)
+def test_a_verdict_is_in_words(
+    difference: float, low: float | None, high: float | None, expected: str
+) -> None:
+    test = Difference(
+        first="one", second="two", metric="recall@10", average="macro",
+        difference=difference, ci_low=low, ci_high=high, p_value=0.01, questions=1234,
+    )  # fmt: skip
+    (said,) = verdicts(replace(RESULT, differences=[test]))
+    assert said.startswith(expected)
+    alone = rows_of(RECORDS[:1], [SETTING])
+    assert {str(line[0]) for line in summary(Result(alone, [], [SETTING])).body} == {"a"}
 
 
 def test_numbers_are_whole_in_a_narrow_terminal(

@@ -167,7 +167,9 @@ def test_several_documents_have_a_section_each_under_short_names() -> None:
     texts = ["One here. Two there.", "Three."]
     shown = [comparison_of(text, path=path) for text, path in zip(texts, paths, strict=True)]
     page = check_page(render_comparisons(shown))
-    assert [each.attrib["id"] for each in page.all("section")] == ["d1", "d2"]
+    assert [each.attrib["id"] for each in page.all("section")] == ["all", "d1", "d2"]
+    cards = [text_of(each) for each in page.all("p", "from")]
+    assert set(cards) == {"2024/a.txt", "2025/a.txt"}
     assert picks_on(page)["p2-1-1"] == "Three."
     headings = [text_of(each) for each in page.root.iter("h2")]
     assert headings == ["2024/a.txt 20 characters", "2025/a.txt 6 characters"]
