@@ -99,7 +99,7 @@ def compare(
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
     check_counter(count_tokens)
     spans = _parse_evidence(evidence)
-    if output.form in (OutputFormat.CSV, OutputFormat.MARKDOWN):
+    if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
         raise ValueError(f"--format: got {output.form}; expected text, json or html for a comparison")
     documents = output.read(files)
     if spans and len(documents) > 1:

@@ -28,6 +28,8 @@ class OutputFormat(StrEnum):
     HTML = "html"
     MARKDOWN = "markdown"
     CSV = "csv"
+    LINES = "jsonl"
+    PDF = "pdf"
 
 
 ENDINGS = {
@@ -38,6 +40,8 @@ ENDINGS = {
     ".htm": OutputFormat.HTML,
     ".md": OutputFormat.MARKDOWN,
     ".csv": OutputFormat.CSV,
+    ".jsonl": OutputFormat.LINES,
+    ".pdf": OutputFormat.PDF,
 }
 """The form that an ending means."""
 
@@ -49,9 +53,11 @@ class OutputOptions:
     output_format: OutputFormat | None = option(
         None, "The form of the output; default by the ending of --out, else text.", names=("--format",)
     )
+    json: bool = option(False, "As --format jsonl: a line of JSON for each passage, for pipes.")
     out: Path | None = option(
         None,
-        "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form.",
+        "File to write instead of standard output; its ending, .txt .json .jsonl .html .md .csv .pdf, "
+        "says the form; a PDF is a copy of the document with its best sentences highlighted.",
     )
     text_out: Path | None = option(
         None, "File to write the text to that was read from a document; a folder for several documents."
@@ -60,15 +66,15 @@ class OutputOptions:
     @cached_property
     def form(self) -> OutputFormat:
         """The form that was asked for, else that of the ending; text on standard output and for devices."""
-        if self.output_format is not None:
-            return self.output_format
+        if self.json or self.output_format is not None:
+            return self.output_format or OutputFormat.LINES
         if self.out is None or is_special(self.out):
             return OutputFormat.TEXT
         known = ENDINGS.get(self.out.suffix.lower())
         if known is None:
             got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
             raise ValueError(
-                f"--out {self.out}: got {got}; expected one of .txt, .json, .html, .md, .csv, or --format with it"
+                f"--out {self.out}: got {got}; expected one of {', '.join(ENDINGS)}, or --format with it"
             )
         return known
 
@@ -84,7 +90,7 @@ class OutputOptions:
         """Return the stream to lay text out for: the terminal, or a file without colours."""
         return StringIO() if self.out else terminal
 
-    def write(self, documents: Sequence[TextFile], content: str) -> None:
+    def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
         """Write the texts of the documents, if asked for, and the result."""
         for document, target in zip(documents, _text_files(self.text_out, documents), strict=False):
             target.parent.mkdir(exist_ok=True)

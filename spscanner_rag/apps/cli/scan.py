@@ -1,5 +1,6 @@
 """``spscanner scan``: the sentences of documents that answer a question."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,12 +21,21 @@ from spscanner_rag.apps.cli.options import (
     grouped,
     option,
     shows_progress,
+    tell,
 )
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
-from spscanner_rag.files.documents import TextFile
+from spscanner_rag.apps.pages.scanned_document import (
+    ScannedDocument,
+    described,
+    to_csv,
+    to_lines,
+    to_markdown,
+)
+from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.output import json_text
+from spscanner_rag.files.reading import named_kind
 from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment, words_together
+from spscanner_rag.text.offsets import Offsets, check_offsets
 
 if TYPE_CHECKING:
     from spscanner_rag import Scanner
@@ -36,11 +46,13 @@ JSON_LAYOUT = """JSON is one object:
 \b
 {"query": str, "model": str, "documents": [
   {"path": str, "characters": int, "sentences": int, "answerable": float or null, "passages": [
-    {"start": int, "end": int, "line": int, "column": int, "page": str, "page_number": int, "headings": [str],
-     "rank": int, "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
+    {"start": int, "end": int, "line": int, "column": int, "page": str, "page_number": int,
+     "boxes": [[page, x0, y0, x1, y1]], "headings": [str], "rank": int,
+     "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
 
 start and end count the characters of the text that was read from 0, end excluded (--text-out writes it); page
-and page_number are there for a document with pages, headings for one with headings; answerable is the
+and page_number are there for a document with pages, headings for one with headings, boxes, in points from the
+lower left of a page, for a PDF. --format jsonl writes a passage with its path on each line. answerable is the
 probability that the document answers, where the checkpoint says it; rank counts the sentences of all
 documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
@@ -111,6 +123,7 @@ def scan(
         None, "From 0 to 1; below 1, sentences that repeat better ones are passed over.", number=float
     ),
     order: OutputOrder = option(OutputOrder.SCORE, "Best first, or as in the document."),
+    offsets: str = option("characters", "What start and end count: characters, utf16 or bytes."),
     output: OutputOptions,
     model: str | None = MODEL,
     computes: ScannerOptions,
@@ -120,10 +133,13 @@ def scan(
 ) -> None:
     """Show the sentences of documents that answer a question.
 
-    Each FILE is read on its own, and there is one ranking over all of them, shown file by file. Positions are
-    page or heading where a file has them, and line:column of its text from 1, a column counting characters.
-    A byte order mark is not part of the text.
+    The question may also be the last word: spscanner scan report.pdf "Who signed it?". Each FILE is read on its
+    own, and there is one ranking over all of them, shown file by file. Positions are the page of a PDF, or
+    line:column of the text from 1, a column counting characters, and the heading above. A byte order mark is not
+    part of the text.
     """
+    files, query = _with_question(files, query)
+    places = check_offsets(offsets, "--offsets")
     if query is not None:
         check_query(query, "--query")
     elif not sys.stdin.isatty() or output.out or output.form is not OutputFormat.TEXT:
@@ -142,6 +158,10 @@ def scan(
     )
     kept = ReadCache(cache_folder()) if cache else None
     documents = output.read(files, kept)
+    if output.form is OutputFormat.PDF:
+        from spscanner_rag.apps.pages.highlighted import check_is_pdf
+
+        check_is_pdf(documents)
     scanner = computes.scanner(model, segment_tokens)
     if scanner.meaning is not None:
         scanner.meaning.store = kept
@@ -150,9 +170,18 @@ def scan(
         scanned = reading.scanned(asked, selection)
         if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
             scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
-        output.write(documents, _rendered(output, asked, scanner.checkpoint.source, scanned, neighbours))
+        output.write(
+            documents, _rendered(output, asked, scanner.checkpoint.source, scanned, neighbours, places)
+        )
     if query is not None and threshold is not None and not any(each.picks for each in scanned):
         raise typer.Exit(1)
+
+
+def _with_question(files: list[str], query: str | None) -> tuple[list[str], str | None]:
+    """The files and the question, which is the last of several words that is the name of nothing."""
+    last = files[-1]
+    is_file = last == STANDARD_INPUT or named_kind(last) or os.path.lexists(last.partition("\0")[0])
+    return (files, query) if query is not None or len(files) < 2 or is_file else (files[:-1], last)
 
 
 class _Reading:
@@ -194,13 +223,27 @@ def _questions() -> Iterator[str]:
 
 
 def _rendered(
-    output: OutputOptions, query: str, model: str, scanned: list[ScannedDocument], context: int
-) -> str:
+    output: OutputOptions,
+    query: str,
+    model: str,
+    scanned: list[ScannedDocument],
+    context: int,
+    offsets: Offsets,
+) -> str | bytes:
     match output.form:
         case OutputFormat.JSON:
-            return json_text(described(query, model, scanned))
+            return json_text(described(query, model, scanned, offsets))
+        case OutputFormat.LINES:
+            return to_lines(scanned, offsets)
+        case OutputFormat.PDF:
+            from spscanner_rag.apps.pages.highlighted import highlighted
+
+            copy, notes = highlighted(query, scanned[0])
+            for note in notes:
+                tell(note)
+            return copy
         case OutputFormat.CSV:
-            return to_csv(scanned)
+            return to_csv(scanned, offsets)
         case OutputFormat.MARKDOWN:
             return to_markdown(query, scanned)
         case OutputFormat.HTML:

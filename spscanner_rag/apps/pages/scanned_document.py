@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.results import Compression, Passage, ScanResult
 from spscanner_rag.results.selection import rank
 from spscanner_rag.text.escaping import csv_cell, markdown_text
+from spscanner_rag.text.offsets import Offsets, counted
 
 COLUMNS = "rank score logit path page headings line column start end neighbour text".split()
 
@@ -65,26 +67,32 @@ def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
     return Compression(kept, read)
 
 
-def described(query: str, model: str, scanned: Sequence[ScannedDocument]) -> dict[str, object]:
+def described(
+    query: str, model: str, scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
+) -> dict[str, object]:
     """The result for JSON."""
-    return {"query": query, "model": model, "documents": [_document(each) for each in scanned]}
+    return {"query": query, "model": model, "documents": [_document(each, offsets) for each in scanned]}
 
 
-def _document(scanned: ScannedDocument) -> dict[str, object]:
+def _document(scanned: ScannedDocument, offsets: Offsets) -> dict[str, object]:
     return {
         "path": scanned.document.path,
         "characters": len(scanned.document.text),
         "sentences": len(scanned.result.logits),
         "answerable": scanned.result.answerable,
-        "passages": list(_passages(scanned)),
+        "passages": list(_passages(scanned, offsets)),
     }
 
 
-def _passages(scanned: ScannedDocument) -> Iterator[dict[str, object]]:
-    for passage in scanned.passages:
+def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iterator[dict[str, object]]:
+    places = np.array([(each.start, each.end) for each in scanned.passages], np.int64).reshape(-1, 2)
+    spans = counted(scanned.document.text, places, offsets).tolist()
+    for passage, (start, end) in zip(scanned.passages, spans, strict=True):
         rank = scanned.ranks.get(passage.start)
         yield {
             **scanned.document.place(passage.start, passage.end),
+            "start": start,
+            "end": end,
             "rank": rank,
             "score": passage.score,
             "logit": float(scanned.result.logits[scanned.number(passage)]),
@@ -93,14 +101,23 @@ def _passages(scanned: ScannedDocument) -> Iterator[dict[str, object]]:
         }
 
 
-def to_csv(scanned: Sequence[ScannedDocument]) -> str:
+def to_lines(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
+    """A line of JSON for each selected sentence and each neighbour, for programs that read line by line."""
+    return "".join(
+        json.dumps({"path": each.document.path, **passage}, allow_nan=False) + "\n"
+        for each in scanned
+        for passage in _passages(each, offsets)
+    )
+
+
+def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
     """A row for each selected sentence and each neighbour, document by document."""
     return csv_text(
         COLUMNS,
         (
             {**passage, **section_cells(passage), "path": name_of(each.document.path)}
             for each in scanned
-            for passage in _passages(each)
+            for passage in _passages(each, offsets)
         ),
     )
 

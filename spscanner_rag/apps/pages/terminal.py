@@ -22,7 +22,7 @@ from rich.text import Text
 
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.results import Passage
+from spscanner_rag.results.token_budget import runs
 from spscanner_rag.scorers import Progress as TokensRead
 from spscanner_rag.text.escaping import encodable, one_line
 
@@ -86,35 +86,43 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int) ->
     if not scanned.picks:
         best = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
         console.print(Text(f"No sentence was selected; {best}."))
-    chosen = {passage.start for passage in scanned.passages}
-    for passage in scanned.picks:
-        line, column = scanned.document.position(passage.start)
-        heading = Text(f"{ranks[passage.start]:>3}  ", style="bold")
-        heading.append(f"{passage.score:.3f}", style="bold green")
-        heading.append(f"  {line}:{column}", style="cyan")
-        if section := scanned.document.section(passage.start):
-            heading.append("  ").append_text(line_of(console, section, "cyan"))
+    for best, first, last in _stretches(scanned, context):
         console.print()
-        console.print(heading, soft_wrap=True)
-        for number in _surroundings(scanned, passage, context, chosen):
+        place = scanned.document.where(int(result.starts[best]))
+        console.print(line_of(console, place, "cyan"), soft_wrap=True)
+        for number in range(first, last + 1):
             start, end = int(result.starts[number]), int(result.ends[number])
-            _print_sentence(console, scanned.document.text[start:end], start == passage.start)
+            facts = (ranks[start], float(result.scores[number])) if start in ranks else None
+            _print_sentence(console, scanned.document.text[start:end], facts)
 
 
-def _surroundings(scanned: ScannedDocument, passage: Passage, context: int, chosen: set[int]) -> range:
-    """Numbers of the sentence and of the selected sentences that connect to it, up to ``context`` away."""
-    number, starts = scanned.number(passage), scanned.result.starts
-    first = last = number
-    while first > max(0, number - context) and int(starts[first - 1]) in chosen:
-        first -= 1
-    while last < min(len(starts) - 1, number + context) and int(starts[last + 1]) in chosen:
-        last += 1
-    return range(first, last + 1)
+def _stretches(scanned: ScannedDocument, context: int) -> list[tuple[int, int, int]]:
+    """First pick, and first and last sentence, of each run of picks and selected neighbours, ``context`` away.
+
+    They come in the order of the picks; those that meet are one.
+    """
+    starts = scanned.result.starts
+    chosen = {passage.start for passage in scanned.passages}
+    near: set[int] = set()
+    picks = list(map(scanned.number, scanned.picks))
+    for number in picks:
+        for step in (-1, 1):
+            other, stop = number, number + step * context
+            near.add(number)
+            while other != stop and 0 <= other + step < len(starts) and int(starts[other + step]) in chosen:
+                other += step
+                near.add(other)
+    found = {number: run for run in runs(sorted(near)) for number in range(run[0], run[1] + 1)}
+    ordered: dict[tuple[int, int], int] = {}
+    for number in picks:
+        ordered.setdefault(found[number], number)
+    return [(pick, *run) for run, pick in ordered.items()]
 
 
-def _print_sentence(console: Console, sentence: str, is_pick: bool) -> None:
-    marker = Text("   > " if is_pick else "     ", style="bold green")
-    text = line_of(console, sentence, "" if is_pick else "dim")
+def _print_sentence(console: Console, sentence: str, pick: tuple[int, float] | None) -> None:
+    """A sentence behind its rank and score, or a neighbour without them."""
+    marker = Text(" " * 12) if pick is None else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
+    text = line_of(console, sentence, "dim" if pick is None else "")
     if not console.is_terminal:  # one sentence on each line, for grep and files
         console.print(marker + text, soft_wrap=True)
         return

@@ -83,6 +83,18 @@ def test_help_and_version(run: Run) -> None:
     assert "Usage: spscanner" in err
 
 
+@pytest.mark.parametrize(
+    ("command", "wrong", "right"),
+    [("scan", "--topk", "--top-k"), ("eval", "--retriever", "--retrievers"), ("compare", "--outt", "--out")],
+)
+def test_a_wrong_option_is_told_with_the_right_one(run: Run, command: str, wrong: str, right: str) -> None:
+    code, _, err = run(command, "a.txt", wrong, "3")
+    assert code == 2
+    assert f"No such option: {wrong}; did you mean " in err
+    assert right in err
+    assert err.endswith(f"see `spscanner {command} --help`\n")
+
+
 SECONDS = 240  # for a program to end, on a machine that has much else to do
 
 

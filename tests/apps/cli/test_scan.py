@@ -24,12 +24,11 @@ def test_the_best_sentence_comes_first(scan: Run, document: Path) -> None:
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == f"{document} {len(TEXT)} characters, 9 sentences"
-    assert lines[2].split()[0] == "1"
-    assert lines[2].split()[2] == "1:58"
-    assert lines[3:6] == [
-        "     The keeper of the lighthouse wrote the date in his book.",
-        "   > Anne signed the treaty, and the captain left.",
-        "     Nobody answered her question.",
+    assert lines[2:6] == [
+        "1:58",
+        "            The keeper of the lighthouse wrote the date in his book.",
+        f"  1  {lines[4][5:10]}  Anne signed the treaty, and the captain left.",
+        "            Nobody answered her question.",
     ]
 
 
@@ -148,7 +147,7 @@ def test_one_ranking_over_the_files_of_a_folder(scan: Run, tmp_path: Path) -> No
 def test_pages_of_a_pdf(scan: Run, tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_of([["It rained."], ["Anne signed the treaty."]]))
-    assert "  3:1  page 2\n" in scan(path, "--top-k", 1).out
+    assert "\npage 2\n" in scan(path, "--top-k", 1).out
     out = tmp_path / "text.txt"
     (passage,) = json.loads(scan(path, "--top-k", 1, "--format", "json", "--text-out", out).out)["documents"][
         0
@@ -195,7 +194,7 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
         (["--count-tokens", "nope"], "use one of"),
         (["--order", "best"], "'best' is not one of 'score', 'document'"),
         (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html', 'markdown', 'csv'"),
-        (["--out", "out.xls"], "--out out.xls: got the ending .xls; expected one of .txt, .json"),
+        (["--out", "out.xls"], "--out out.xls: got the ending .xls; expected one of .txt, .text, .json"),
         (["--out", "out"], "--out out: got no ending; expected one of .txt"),
         (["--text-out", "no-such-folder/text.txt"], "there is no folder no-such-folder"),
         (["--device", "tpu"], "device is 'tpu'; expected"),
@@ -306,10 +305,54 @@ def test_without_a_question_a_terminal_asks(
     code, out, _ = run(*arguments)
     assert code == 0
     assert out.count(f"{document} {len(TEXT)} characters") == 2
-    assert "> Anne signed the treaty" in out
+    assert "  Anne signed the treaty" in out
     assert "got none" in run(*arguments, "--format", "json").err
 
 
 def test_the_exit_code_says_if_a_sentence_reaches_the_threshold(scan: Run, document: Path) -> None:
     assert scan(document, "--threshold", 0).code == 0
     assert scan(document, "--threshold", 1).code == 1
+
+
+@pytest.fixture
+def pdf(tmp_path: Path, pdf_of: Callable[..., bytes]) -> Path:
+    """A PDF of two pages."""
+    path = tmp_path / "treaty.pdf"
+    pages = [
+        ["It rained all day.", "Anne signed the treaty, and"],
+        ["the captain left.", "The well was dry."],
+    ]
+    path.write_bytes(pdf_of(pages))
+    return path
+
+
+def test_a_copy_of_a_pdf_has_the_best_sentences_highlighted(scan: Run, pdf: Path, tmp_path: Path) -> None:
+    from pypdf import PdfReader
+
+    code, out, err = scan(pdf, "-k", 1, "--out", tmp_path / "marked.pdf")
+    assert (code, out, err) == (0, "", "")
+    notes = [page["/Annots"][0].get_object() for page in PdfReader(tmp_path / "marked.pdf").pages]
+    assert [note["/Contents"].split(", ")[0] for note in notes] == [f"{QUESTION}\n1 of 1"] * 2
+    place = json.loads(scan(pdf, "-k", 1, "--format", "json").out)["documents"][0]["passages"][0]
+    assert [box[0] for box in place["boxes"]] == [1, 2]
+
+
+def test_a_copy_with_highlights_is_of_one_pdf(scan: Run, pdf: Path, document: Path, tmp_path: Path) -> None:
+    marked = tmp_path / "marked.pdf"
+    assert "got 2 documents for a PDF; expected one PDF" in scan(pdf, document, "--out", marked).err
+    assert "treaty.txt for a PDF; expected the file of a PDF" in scan(document, "--out", marked).err
+    assert "got a document to scan" in scan(pdf, "--out", pdf).err
+    assert not marked.exists()
+
+
+def test_lines_of_json_are_the_passages(scan: Run, document: Path) -> None:
+    lines = [json.loads(line) for line in scan(document, "-k", 2, "--json").out.splitlines()]
+    documents = json.loads(scan(document, "-k", 2, "--format", "json").out)["documents"]
+    assert lines == [{"path": str(document), **each} for each in documents[0]["passages"]]
+
+
+def test_the_question_may_be_the_last_word(scan: Run, run: Run, checkpoint: Path, document: Path) -> None:
+    options = ("--model", checkpoint, "--dtype", "float32", "-k", 1)
+    assert run("scan", document, QUESTION, *options).out == scan(document, "-k", 1).out
+    for other in (document, document.with_name("none.txt")):
+        assert "--query: got none" in run("scan", document, other, *options).err

@@ -36,10 +36,10 @@ def test_a_pipe_gets_one_line_a_sentence() -> None:
     assert render_documents([scanned], 1, io.StringIO()).splitlines() == [
         f"a.txt {len(scanned.document.text)} characters, 4 sentences",
         "",
-        "  1  0.993  3:2",
-        "     Second one.",
-        "   > Third one.",
-        f"     {long}",
+        "3:2",
+        "            Second one.",
+        "  1  0.993  Third one.",
+        f"            {long}",
     ]
 
 
@@ -53,7 +53,17 @@ def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
         count_tokens=lambda text: len(re.findall(r"\w+", text)),
     )
     lines = render_documents([words], 2, io.StringIO()).splitlines()
-    assert [line for line in lines if line.startswith("   ")] == ["   > One.", "     Two.", "   > Four."]
+    shown = ["  1  0.953  One.", "            Two.", "", "1:21", "  2  0.881  Four."]
+    assert lines[2:] == ["1:1", *shown]
+
+
+def test_neighbours_that_meet_are_shown_once() -> None:
+    logits = [0, 2, 0, 1, -1, -1, -1, -1, 3]
+    scanned = view("|".join(f"S{number}. " for number in range(9)), top_k=3, logits=logits)
+    lines = render_documents([scanned], 1, io.StringIO()).splitlines()
+    assert [
+        line.split()[-1] for line in lines if line.startswith(" ")
+    ] == "S7. S8. S0. S1. S2. S3. S4.".split()
 
 
 def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
@@ -72,7 +82,7 @@ def test_ranks_follow_the_score_in_any_order() -> None:
         scanned.document, scanned.result, scanned.result.select(), scanned.result.select()
     )
     lines = render_documents([in_document_order], 0, io.StringIO()).splitlines()
-    assert [line.split()[0] for line in lines if re.match(r" *\d", line)] == ["3", "1", "2"]
+    assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["3", "1", "2"]
 
 
 def test_nothing_selected_and_nothing_to_select() -> None:
@@ -95,9 +105,9 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.String
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
     assert max(map(len, plain.splitlines())) <= 60
     (first, *rest) = [line for line in plain.splitlines() if "words" in line or "sentence." in line]
-    assert first.startswith("   > Many words")
+    assert first.startswith("  1  0.993  Many words")
     assert rest
-    assert all(line.startswith("     ") for line in rest)
+    assert all(line.startswith(" " * 12) for line in rest)
 
 
 def test_any_output_can_hold_it() -> None:
