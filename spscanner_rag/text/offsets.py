@@ -28,4 +28,4 @@ def counted(text: str, offsets: NDArray[np.integer[Any]], unit: Offsets) -> NDAr
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     larger = (0xFFFF,) if unit == "utf16" else (0x7F, 0x7FF, 0xFFFF)
     widths = 1 + sum((codes > code).astype(np.int64) for code in larger)
-    return np.concatenate([[0], np.cumsum(widths)])[offsets]
+    return np.asarray(np.concatenate([[0], np.cumsum(widths)])[offsets], np.int64)
