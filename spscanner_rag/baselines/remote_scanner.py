@@ -146,25 +146,12 @@ class RemoteScanner:
         progress: Progress | None = None,
         cancelled: Cancelled = never,
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts, (units,) each.
+        """Logits of the units of several texts, (units,) each; ``together``: they are one collection.
 
-        Parameters
-        ----------
-        together : bool, default False
-            Whether the texts are one collection.
-        collection : CollectionIndex, optional
-            The words of a larger collection, which are sent once per call unless the server knows them.
-        progress : callable, optional
-            Called with (characters done, characters of all texts) after each request.
-        cancelled : callable, optional
-            Asked while an answer is awaited; True closes the connection, and the server stops reading.
-
-        Raises
-        ------
-        RemoteError
-            If the server cannot be reached, refuses, or is still busy after all retries.
-        ScanCancelled
-            If ``cancelled`` returned True.
+        The words of a larger ``collection`` are sent once a call, unless the server knows them. ``progress`` is
+        called with the characters done and those of all texts. ``cancelled`` is asked while an answer is awaited;
+        if it returns True, the connection is closed, the server stops reading, and `ScanCancelled` is raised.
+        `RemoteError` if the server cannot be reached, refuses, or is still busy after all retries.
         """
         work = self.ascore_units_many(requests, together=together, collection=collection, progress=progress)
         return self._wait(work, cancelled)

@@ -85,8 +85,6 @@ class Budget:
     """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
     A request is sent only if its cost stays within ``max_cost`` with a reply as long as the longest so far.
-    LangChain's ``InMemoryRateLimiter`` is not used for the rate: it belongs to an optional package, cannot be
-    delayed when the provider asks for it, and sleeps through the end of a run.
     """
 
     prices: Prices = field(default_factory=Prices)
@@ -186,39 +184,20 @@ def about_tokens(text: str) -> int:
 class Asker:
     """Asks language models: several prompts at once, again after a failure, never again after a reply.
 
-    Attributes
-    ----------
-    replies
-        Keeps prompts and replies. Default: none are kept, and every prompt is asked.
-    budget
-        Limits of requests and cost, for all models together. Default: none.
-    count_tokens
-        Counts prompts, and replies that do not report their usage. Default: a token for every four characters.
-    workers
-        Prompts asked at the same time by `ask`, at least 1.
-    retries
-        How often a prompt is asked again after a failure or a blank reply, at least 0. The time limit of a call is
-        a setting of the model itself. A failure that lasts (no quota, a wrong key, no such model) ends everything.
-    pause
-        Seconds before the first retry. Each further pause is twice as long, and up to a quarter longer at random,
-        so that several threads do not come back at once; a longer wait that the provider names is kept.
-    progress
-        Called with the number of prompts done in this call of `ask`, in the thread that calls it.
-    stop
-        Once set, `ask_one` asks no further prompt, and its pauses end.
-    asked
-        What `ask` has asked each model.
+    The time limit of a call is a setting of the model itself. A failure that lasts (no quota, a wrong key, no such
+    model) ends everything. Pauses double, and are up to a quarter longer at random, so that several threads do not
+    come back at once; a longer wait that the provider names is kept.
     """
 
-    replies: ReplyFile | None = None
-    budget: Budget = field(default_factory=Budget)
-    count_tokens: CountTokens = about_tokens
-    workers: int = 8
-    retries: int = 2
-    pause: float = 1.0
-    progress: Callable[[int], object] | None = None
-    stop: threading.Event | None = None
-    asked: dict[LanguageModel, Asked] = field(default_factory=dict)
+    replies: ReplyFile | None = None  # keeps prompts and replies; None: every prompt is asked
+    budget: Budget = field(default_factory=Budget)  # for all models together
+    count_tokens: CountTokens = about_tokens  # of prompts, and of replies that do not report their usage
+    workers: int = 8  # prompts that `ask` asks at the same time
+    retries: int = 2  # how often a prompt is asked again after a failure or a blank reply
+    pause: float = 1.0  # seconds before the first retry
+    progress: Callable[[int], object] | None = None  # called with the prompts done in this call of `ask`
+    stop: threading.Event | None = None  # once set, `ask_one` asks no further prompt, and its pauses end
+    asked: dict[LanguageModel, Asked] = field(default_factory=dict)  # by `ask`
 
     def __post_init__(self) -> None:
         for name, lowest in (("workers", 1), ("retries", 0)):
