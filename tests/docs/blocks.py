@@ -27,10 +27,8 @@ PAGES = [
 LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also say bash, for installing
 NOT_RUN = {
     "network": "installs or downloads",
-    "gpu": "needs a GPU",
     "data": "needs data that are not in the repository",
     "server": "asks a server that another block says how to start; tests of the server run one",
-    "past": "ran at commit bc5221d, whose experiments are no longer in the tree",
     "measurement": "measures, for minutes; a test or another page runs the command on less",
     "tests": "runs tests that run anyway",
 }
