@@ -1,18 +1,31 @@
-"""Choose the kernels that compute a model's layers, with the reason."""
+"""Choose the kernels that compute a model's layers, with the reason.
+
+Kernels of another library than torch are modules that are imported by their names, each when it is first chosen.
+"""
 
 import importlib.util
+from importlib import import_module
 from typing import NamedTuple
 
 import torch
 
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.mamba2.kernels.triton.kernels import load_kernels
-from spscanner_rag.mamba2.kernels.triton.operators import INSTALL, interpreting
 from spscanner_rag.text.extras import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
+INSTALL_TRITON = (  # without what only mamba-ssm's other models and its CUDA extensions need
+    f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "
+    "`MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install --no-build-isolation --no-deps mamba-ssm`"
+)
+
 _INSTALL_NUMBA = install_line("cpu")
+
+_MODULES = {
+    "numba": "spscanner_rag.mamba2.kernels.numba.kernels",
+    "mamba-ssm": "spscanner_rag.mamba2.kernels.triton.kernels",
+}
+"""Each has a function ``load_kernels``, which raises ``ImportError`` where something is missing."""
 
 
 class BackendChoice(NamedTuple):
@@ -35,41 +48,48 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     if a backend was asked for by name and cannot be loaded.
     """
     check_backend(backend)
-    if backend == "torch":
-        return BackendChoice(TORCH_KERNELS, "as asked for")
-    if backend == "numba":
-        if device.type != "cpu":
-            raise ValueError(
-                f"backend is 'numba', which runs on CPUs only; got the device {str(device)!r}: "
-                "use backend='auto'"
-            )
-        return BackendChoice(_numba_kernels(), "as asked for")
-    if backend == "mamba-ssm":
-        if device.type != "cuda" and not (device.type == "cpu" and interpreting()):
-            raise ValueError(
-                f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
-                f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL}"
-            )
-        return BackendChoice(load_kernels(), "as asked for")
-    return _automatic(device)
+    if backend == "auto":
+        return _automatic(device)
+    if backend == "numba" and device.type != "cpu":
+        raise ValueError(
+            f"backend is 'numba', which runs on CPUs only; got the device {str(device)!r}: use backend='auto'"
+        )
+    if backend == "mamba-ssm" and device.type != "cuda" and not (device.type == "cpu" and interpreting()):
+        raise ValueError(
+            f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
+            f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL_TRITON}"
+        )
+    return BackendChoice(TORCH_KERNELS if backend == "torch" else load_kernels(backend), "as asked for")
 
 
 def _automatic(device: torch.device) -> BackendChoice:
     try:
         if device.type == "cpu":
-            return BackendChoice(_numba_kernels(), "numba is installed")
+            return BackendChoice(load_kernels("numba"), "numba is installed")
         if device.type == "cuda" and torch.version.cuda is not None:
-            return BackendChoice(load_kernels(), "the device is CUDA and mamba-ssm is installed")
+            return BackendChoice(load_kernels("mamba-ssm"), "the device is CUDA and mamba-ssm is installed")
     except ImportError as error:
         return BackendChoice(TORCH_KERNELS, str(error))
     return BackendChoice(TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs")
 
 
-def _numba_kernels() -> Kernels:
-    if importlib.util.find_spec("numba") is None:
+def load_kernels(backend: str) -> Kernels:
+    """The kernels of a backend other than torch; an ``ImportError`` says what to install."""
+    if backend == "numba" and importlib.util.find_spec("numba") is None:
         raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
     try:
-        from spscanner_rag.mamba2.kernels.numba.kernels import NumbaKernels
+        kernels: Kernels = import_module(_MODULES[backend]).load_kernels()
     except Exception as error:  # numba refuses to load beside a numpy that it does not know, for example
-        raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
-    return NumbaKernels()
+        if backend == "numba":
+            raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
+        raise
+    return kernels
+
+
+def interpreting() -> bool:
+    """True if Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    import triton
+
+    return hasattr(triton, "knobs") and bool(triton.knobs.runtime.interpret)

@@ -78,6 +78,11 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
+def load_kernels() -> Kernels:
+    """The kernels, where this module could be imported."""
+    return NumbaKernels()
+
+
 class NumbaKernels(Kernels):
     """Fused steps on a CPU; where gradients are wanted, plain torch."""
 

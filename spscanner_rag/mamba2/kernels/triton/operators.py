@@ -23,12 +23,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from spscanner_rag.text.extras import install_line
-
-INSTALL = (  # without what only mamba-ssm's other models and its CUDA extensions need
-    f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "
-    "`MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install --no-build-isolation --no-deps mamba-ssm`"
-)
+from spscanner_rag.mamba2.backends import INSTALL_TRITON, interpreting
 
 _PACKAGE = "mamba_ssm"
 _SCAN, _NORM = f"{_PACKAGE}.ops.triton.ssd_combined", f"{_PACKAGE}.ops.triton.layernorm_gated"
@@ -57,37 +52,28 @@ def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
         try:
             modules = _import_past_the_package(names)
         except ImportError as error:
-            raise ImportError(f"mamba-ssm's modules cannot be imported ({error}); {INSTALL}") from error
+            raise ImportError(f"mamba-ssm's modules cannot be imported ({error}); {INSTALL_TRITON}") from error
     if interpreting():
         for module in modules.values():
             _fit_to_interpreter(module)
     return modules
 
 
-def interpreting() -> bool:
-    """True if Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
-    if importlib.util.find_spec("triton") is None:
-        return False
-    import triton
-
-    return hasattr(triton, "knobs") and bool(triton.knobs.runtime.interpret)
-
-
 def _require_versions() -> None:
     for package, module in (("mamba-ssm", _PACKAGE), ("triton", "triton"), ("einops", "einops")):
         if module not in sys.modules and importlib.util.find_spec(module) is None:
-            raise ImportError(f"{package} is not installed; {INSTALL}")
+            raise ImportError(f"{package} is not installed; {INSTALL_TRITON}")
     try:
         found = version("mamba-ssm")
     except PackageNotFoundError:
         found = "unknown"
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
     if numbers < (2, 3):
-        raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL}")
+        raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL_TRITON}")
     import triton
 
     if not hasattr(triton, "knobs"):
-        raise ImportError(f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL}")
+        raise ImportError(f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL_TRITON}")
 
 
 def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
