@@ -126,7 +126,7 @@ def score_batch(
     cancelled: Cancelled = never,
     collection: "CollectionIndex | None" = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses collections.
+    """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses it.
 
     Raises ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` is true.
     """

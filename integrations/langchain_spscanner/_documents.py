@@ -150,12 +150,11 @@ def read(
     *,
     complete: bool = False,
 ) -> list[ReadText[Document]]:
-    """Join documents to texts; documents with the same value under ``document_key`` become one.
+    """Join documents to texts; those with the same value under ``document_key`` become one.
 
-    A document with an integer ``start_index`` in its metadata is a chunk, and so are several with equal metadata
-    and a value under ``document_key``; any other is whole. What ``wholes`` has of a chunk's document is read
-    instead. ``complete``: documents without ``start_index`` are whole, so that pages may continue each other. The
-    second part of a piece's source names the document that its offsets refer to: itself, or what it was cut from.
+    One with an integer ``start_index`` is a chunk, and so are several with equal metadata and a value under the
+    key. What ``wholes`` has of a chunk's document is read instead. ``complete``: others are whole, so that pages
+    may continue each other. The second part of a piece's source names the document that its offsets refer to.
     """
     for document in documents:
         require_document(document, "documents")
@@ -228,10 +227,9 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
 
 
 class Wholes:
-    """Finds the whole document that a chunk was cut from, which must contain its text.
+    """Finds the whole document that a chunk was cut from, by id, else by metadata, else by ``document_key``.
 
-    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``. For a chunk
-    without such a value, any document with its text may be it.
+    It must contain the chunk's text. For a chunk without such a value, any document with its text may be it.
     """
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
@@ -288,10 +286,9 @@ class Wholes:
 
 
 class ScoredMetadata(dict[str, Any]):
-    """The metadata of a result, with the scores that it got for one question.
+    """The metadata of a result, equal whatever its scores: `MultiQueryRetriever` keeps a sentence once.
 
-    Scores do not count between two results: ``MultiQueryRetriever`` keeps a sentence of two questions once.
-    A class of documents would do the same, but a checkpoint of LangGraph restores only LangChain's own.
+    Not a class of documents: a checkpoint of LangGraph restores only LangChain's own.
     """
 
     @override

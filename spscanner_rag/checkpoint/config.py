@@ -1,7 +1,4 @@
-"""The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner").
-
-Keys and tensor names of transformers (``model_type: mamba2``) become those of ``mamba_ssm`` here, for all modules.
-"""
+"""The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner")."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -67,21 +64,14 @@ def read_config(config: Mapping[str, Any]) -> Mamba2Config:
 
 
 def canonical_name(name: str) -> str:
-    """Return ``mamba_ssm``'s name of a tensor, given its name in either layout.
-
-    transformers has ``embeddings``, and no prefix ``backbone.`` in a model without a language-model head.
-    """
+    """Return ``mamba_ssm``'s name of a tensor, given its name in either layout."""
     if name.startswith(("embedding.", "embeddings.", "layers.", "norm_f.")):
         name = f"backbone.{name}"
     return name.replace("backbone.embeddings.", "backbone.embedding.", 1)
 
 
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read the ``config.json`` of transformers' ``Mamba2Model`` or ``Mamba2ForCausalLM``.
-
-    Keys that its forward pass does not use are ignored, such as the ``norm_before_gate`` of some conversions: it
-    always gates first, in groups, with the epsilon of the other norms (``models/mamba2/modeling_mamba2.py``, 5.x).
-    """
+    """Read transformers' layout; keys that its forward pass does not use, as ``norm_before_gate``, are ignored."""
     if config.get("model_type") != "mamba2":
         raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
     missing = [key for key in _TRANSFORMERS_REQUIRED if key not in config]
@@ -154,10 +144,7 @@ CHECKPOINT_DEFAULT: Final = CheckpointDefault()
 
 @dataclass(frozen=True)
 class ScannerSettings:
-    """The settings with which a scanner reads documents.
-
-    A value of the wrong type or out of range is a ``ValueError``, which names the key of ``config.json``.
-    """
+    """The settings with which a scanner reads documents; a ``ValueError`` names the key of ``config.json``."""
 
     segmenter: Literal["sentence", "reference"] = "sentence"  # how a document is cut into units
     window_tokens: int | None = None  # document tokens per window; None: one pass however long

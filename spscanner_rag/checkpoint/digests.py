@@ -1,7 +1,6 @@
 """SHA-256 of a checkpoint's files, kept in its ``config.json`` and checked when they are read.
 
-``config.json`` cannot hold the digest of its own bytes, so the entry "config" is the digest of its parsed content
-without that entry.
+The entry "config" is the digest of the parsed content of ``config.json`` without that entry.
 """
 
 import hashlib
@@ -38,11 +37,7 @@ _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Digests:
-    """The digests that a checkpoint's ``config.json`` has for its files.
-
-    ``files`` has the SHA-256 of each file, ``content`` that of ``config.json``, in hexadecimal; both may be empty.
-    Anything else is a ``ValueError``, which names the key.
-    """
+    """The SHA-256 of each of ``files``, and of the ``content`` of ``config.json``; ``ValueError`` for others."""
 
     files: dict[str, str] = field(default_factory=dict)
     content: str = ""
@@ -86,8 +81,7 @@ class Digests:
     def checking(self, path: Path) -> Iterator[Check]:
         """Check a large file in another thread while the body reads it; raise `CheckpointError` after the body.
 
-        The body calls what it gets with the path and the content of every other file before it parses it: a wrong
-        digest is a `CheckpointError`. An error in the body stops the check of ``path`` and is the one raised.
+        The body calls what it gets with the path and content of every other file before it parses it.
         """
         if path.name not in self.files:
             yield self._check_content

@@ -131,10 +131,7 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
 
 
 def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
-    """Read an encoder: a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model.
-
-    Raises `CheckpointError` if there is none, it cannot be downloaded, or it is of another kind.
-    """
+    """Read a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model."""
     path = Path(name).expanduser()
     if path.is_file():
         return read_encoder(path)

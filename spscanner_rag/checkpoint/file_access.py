@@ -39,10 +39,7 @@ _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kep
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be found, read, verified or written.
-
-    The message is one line: control characters are Python escapes, and the middle of a very long one is left out.
-    """
+    """A checkpoint that cannot be found, read, verified or written, in one line of bounded length."""
 
     def __init__(self, message: str) -> None:
         message = unbroken(message)

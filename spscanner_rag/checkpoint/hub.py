@@ -50,10 +50,7 @@ def without_token(message: str, token: str | bool | None) -> str:
 
 
 def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
-    """Return the cached folder of a repository, named by its commit, after downloading missing files silently.
-
-    Patterns that the repository lacks are skipped. `CheckpointError` says what was asked, why not, what to do.
-    """
+    """Return the cached folder of a repository, named by its commit, after downloading missing files silently."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -139,10 +136,7 @@ def local_folder(name: str | Path | None) -> Path | None:
 
 
 def locate(name: str | Path | None, **hub: Unpack[HubOptions]) -> Path:
-    """Return the folder of a checkpoint, None or "default" being the bundled one; download it if it is on the Hub.
-
-    Raises `CheckpointError` if there is no such folder or repository, or it cannot be downloaded.
-    """
+    """Return the folder of a checkpoint, None or "default" being the bundled one; else `CheckpointError`."""
     check_hub_options(hub)
     folder = local_folder(name)
     if folder is not None:

@@ -1,9 +1,8 @@
 """Read tensor files: first their headers, to verify them, then one tensor at a time.
 
-Only tensors are unpickled, and nothing large is allocated before names, shapes and dtypes are known to be those
-of the model. torch's ``weights_only`` lets no pickle run code, but some functions that it allows allocate any
-amount of memory, and it does not check the file's CRC32. So a pickle is first read with stand-ins, which call
-nothing that it names. All functions raise `CheckpointError` for invalid files or tensors.
+Nothing large is allocated before names, shapes and dtypes are known to be those of the model. torch's
+``weights_only`` lets no pickle run code, but some functions that it allows allocate any amount of memory, and it
+checks no CRC32. So a pickle is first read with stand-ins, which call nothing that it names.
 """
 
 import io
@@ -43,10 +42,7 @@ _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundin
 
 @dataclass(frozen=True, slots=True)
 class TensorHeader:
-    """One tensor of a file, before it is read: ``dtype`` as torch or safetensors name it.
-
-    ``readable`` is true for a dense tensor of 16, 32 or 64-bit floating-point numbers.
-    """
+    """One tensor of a file, before it is read; ``readable`` if it is dense, of floating-point numbers."""
 
     file: Path
     stored_name: str
@@ -61,10 +57,7 @@ def has_weights(folder: Path) -> bool:
 
 
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
-    """List the tensors of a folder from the headers of its files, by the model's names, which ``rename`` makes.
-
-    It reads ``model.safetensors``, else the shards of its ``index.json``, else ``pytorch_model.bin``.
-    """
+    """The tensors of a folder: safetensors, shards or ``pytorch_model.bin``, renamed."""
     # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
     if os.path.lexists(folder / SAFETENSORS):
         found = list(_safetensors_headers(folder / SAFETENSORS))

@@ -29,8 +29,7 @@ def find_tokenizer(
 ) -> Tokenizer:
     """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
 
-    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None; ``check`` applies to the
-    checkpoint's own file. ``revision``, the checkpoint's, is ignored. Raises `CheckpointError` if there is none.
+    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None.
     """
     if isinstance(given, Tokenizer):
         return without_limits(given)

@@ -76,10 +76,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
-    """Remove what killed programs left unfinished, and return the names.
-
-    Only the names of unfinished files count, unchanged for ``older_than`` seconds: others may still be written.
-    """
+    """Remove what killed programs left unfinished, unchanged for ``older_than`` seconds; return the names."""
     names: list[str] = []
     with suppress(OSError):  # no such folder, or one that cannot be listed
         names = [name for name in os.listdir(folder) if _LEFTOVER.fullmatch(name)]

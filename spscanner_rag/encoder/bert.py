@@ -1,7 +1,6 @@
 """The forward pass of a BERT-like sentence encoder (Devlin et al. 2019), over several windows without padding.
 
-Names and numbers are those of transformers' ``BertModel``. Linear layers see the tokens of all windows in one row,
-one window after another; only attention puts the windows of a batch side by side.
+Names and numbers are those of transformers' ``BertModel``. Linear layers see the tokens of all windows in one row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,14 +81,7 @@ class BertShape:
 
 
 class Bert:
-    """An encoder's weights in the precision that it computes in.
-
-    Parameters
-    ----------
-    shape : BertShape
-    weights : mapping of str to Tensor
-        As `BertShape.tensors` lists them, all of one dtype on one device.
-    """
+    """An encoder's weights, as `BertShape.tensors` lists them, all of one dtype on one device."""
 
     def __init__(self, shape: BertShape, weights: Mapping[str, Tensor]) -> None:
         self.shape = shape
@@ -111,18 +103,10 @@ class Bert:
         return self.forward(windows, second)
 
     def forward(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
-        """Return the last state of every token of several windows, one window after another.
+        """Return the last state of every token of several windows, one after another: (tokens, hidden_size).
 
-        Parameters
-        ----------
-        windows : sequence of sequences of int
-            Token ids of each with its special tokens, 1 to ``max_position_embeddings`` of them.
-        second : sequence of int, optional
-            Where in each window the second of two texts begins. Default: each is one text.
-
-        Returns
-        -------
-        (tokens, hidden_size)
+        ``windows`` are token ids with the special tokens, 1 to ``max_position_embeddings`` of them. ``second``
+        says where in each the second of two texts begins.
         """
         w, place = self._weights, _Places([len(window) for window in windows], self.device)
         ids = torch.tensor([token for window in windows for token in window], device=self.device)  # (tokens,)

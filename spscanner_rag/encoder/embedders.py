@@ -31,11 +31,7 @@ class Embedder(NamedTuple):
 
 
 def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
-    """Wrap an embedder; ``TypeError`` for another object.
-
-    It is a sentence-transformers model, a LlamaIndex ``BaseEmbedding``, a LangChain ``Embeddings``, or a function
-    from a list of texts to an array (texts, width). ``batch_size`` is for a sentence-transformers model.
-    """
+    """Wrap a model of sentence-transformers, LlamaIndex or LangChain, or a function; else ``TypeError``."""
     kind = type(embedder).__name__
     if callable(documents := getattr(embedder, "embed_documents", None)):
         query = embedder.embed_query  # type: ignore[attr-defined]
@@ -100,15 +96,10 @@ class LaidTexts(NamedTuple):
 
 
 class TextEncoder:
-    """A `SentenceEncoder` made of an embedder, which gives vectors of whole texts only.
+    """A `SentenceEncoder` made of an embedder (`embedder_of`), which gives vectors of whole texts only.
 
     A sentence's vector is the sum of its own and the mean of its windows', each of length 1. What was embedded
-    before an embedder failed is not embedded again.
-
-    Parameters
-    ----------
-    embedder : object
-        See `embedder_of`. Its name is taken to say which vectors compare.
+    before an embedder failed is not embedded again. The embedder's name is taken to say which vectors compare.
     """
 
     def __init__(self, embedder: object) -> None:

@@ -99,10 +99,7 @@ class MeaningWeights:
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
     def answerable(self, logits: NDArray[np.float32]) -> float | None:
-        """The probability that a text with such logits, (sentences,), answers; None where no weights say it.
-
-        It is that of the best sentence: one that answers is enough.
-        """
+        """The best sentence's probability to answer, of (sentences,) logits; None where no weights say it."""
         if not self.answer_scale:
             return None
         if not len(logits):
@@ -125,21 +122,10 @@ class VectorStore(Protocol):
 
 
 class Meaning:
-    """An encoder, the vectors that it has made, and what its cosines count.
+    """An encoder, the vectors that it has made, and what its cosines count. Thread-safe; pickled without vectors.
 
-    Thread-safe. A pickle keeps no vectors.
-
-    Parameters
-    ----------
-    encoder : SentenceEncoder
-    weights : MeaningWeights
-    own : bool, default True
-        Whether the weights were made for this encoder; else its cosines are scaled to those of the one that they
-        were made for.
-    most_bytes : int, default `MOST_BYTES`
-        Of the vectors that are kept.
-    cross : CrossReader, optional
-        Reads the likeliest sentences once more.
+    ``own``: the weights were made for this encoder; else its cosines are scaled to those of the one they were made
+    for. At most ``most_bytes`` of vectors are kept. ``cross`` reads the likeliest sentences once more.
     """
 
     def __init__(
@@ -175,8 +161,8 @@ class Meaning:
     ) -> SentenceVectors:
         """The vectors of a text's sentences, as `fold_texts` reads them, which are read only if they are not kept.
 
-        ``before`` is called with the number of tokens to read, and ``after_step`` after each step with those read
-        in it; what either raises ends the reading.
+        ``before`` is called with the tokens to read, ``after_step`` after each step with those read; either may
+        raise.
         """
         sentences = fold_texts(sentences)
         key = digest_of(sentences)

@@ -86,20 +86,10 @@ class LaidTokens(NamedTuple):
 class TokenEncoder:
     """Reads windows of a text once; a sentence's vector is the mean of its tokens' states over its windows.
 
-    This is late chunking (Günther et al. 2024) with short windows. A question's vector is the mean of the
-    states of its tokens and the two special ones, or the state of the first.
-
-    Parameters
-    ----------
-    model : Bert
-    tokenizer : tokenizers.Tokenizer
-        Without truncation and padding, with the tokens ``[CLS]`` and ``[SEP]``; else ``ValueError``.
-    digest : str
-        Of the model's files.
-    prefix : str, default ""
-        Text before every question.
-    first_token : bool, default False
-        Whether a question's vector is the state of its first token.
+    This is late chunking (Günther et al. 2024) with short windows. A question, after the text ``prefix``, has the
+    mean of the states of its tokens and the two special ones, or with ``first_token`` the state of the first.
+    ``digest`` is that of the model's files. ``ValueError`` for a tokenizer without ``[CLS]`` and ``[SEP]``, or
+    with more tokens.
     """
 
     def __init__(

@@ -31,10 +31,10 @@ class TokenizedSentences(NamedTuple):
         return np.searchsorted(self.ends, np.arange(start, end), side="right")
 
     def windows(self, most: int = WINDOW_TOKENS) -> list[tuple[int, int]]:
-        """Return token ranges that together hold every token.
+        """Token ranges that together hold every token: whole sentences, up to ``most`` tokens.
 
-        A window holds whole sentences, up to ``most`` tokens, and begins with the last sentence that starts in
-        the first half of the window before it, if that is another. A longer sentence is cut to windows of its own.
+        Each begins with the last sentence that starts in the first half of the one before, if that is another. A
+        longer sentence is cut to windows of its own.
         """
         starts = np.concatenate([[0], self.ends[:-1]])
         found: list[tuple[int, int]] = []

@@ -97,10 +97,7 @@ def scores_around(
 def _stem_around(
     counts: QueryCounts, pairs: NDArray[np.int64], reach: int
 ) -> tuple[NDArray[np.int64] | slice, NDArray[np.float64]]:
-    """The units with a stem of these ``pairs`` in or near them, and how often: each (units,).
-
-    For a rare stem the time does not depend on the number of all units, which a long question would multiply.
-    """
+    """The units with a stem of these ``pairs`` in or near them, and how often; quick for a rare stem."""
     units, times = counts.units[pairs], counts.times[pairs]
     if _RARE * len(pairs) * (2 * reach + 1) > counts.n_units:
         everywhere = np.bincount(units, times, minlength=counts.n_units).astype(np.float64)
@@ -166,8 +163,7 @@ def text_scores(
 ) -> NDArray[np.float64]:
     """Score texts as wholes: (texts,). ``unit_z`` are (units,) of each unit, and of its surroundings.
 
-    A text's score is the z-score of its BM25 among the texts of the collection, plus that of its best unit: the
-    mean of the z-scores of the unit and of its surroundings, each tempered. One without units has only the first.
+    A text's score is the z-score of its BM25, plus the best unit's mean of its z-scores, all tempered.
     """
     whole = own_scores(counts_of_texts(counts), statistics.idf, statistics.mean_words)  # (texts,)
     scores = tempered(statistics.moments.standardize(whole))

@@ -30,10 +30,7 @@ _AROUND = MatchOptions(surroundings=True)
 
 
 class TextRanking(NamedTuple):
-    """The texts of a collection that share a word with a query, best first; each scores as its best unit.
-
-    A unit's score is the sum of `N_SCORES` z-scores: of its BM25, and of that of its surroundings, by `REACH`.
-    """
+    """The texts of a collection that share a word with a query, best first; each scores as its best unit."""
 
     texts: NDArray[np.int64]  # (matching texts,) their numbers; among equal scores in increasing order
     best: NDArray[np.float64]  # (matching texts,) their scores
@@ -67,10 +64,9 @@ _GROWTH = 4
 
 
 class CollectionIndex:
-    """Counts the words of every unit of a collection of texts, and answers with statistics of a query over them.
+    """Counts the words of every unit of a collection, and answers with statistics of a query. Thread-safe.
 
-    Texts can be added and removed at any time; the index is thread-safe. It takes 6 bytes for each distinct word
-    of a unit, 4 for each unit and, in Python objects, some 200 for each distinct word of the collection.
+    It takes 6 bytes a distinct word of a unit, 4 a unit and, in Python objects, some 200 a word of the vocabulary.
     """
 
     def __init__(self) -> None:
@@ -183,8 +179,8 @@ class CollectionIndex:
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Keys and scores of the ``top`` texts that share a word with a query, best first, else oldest first.
 
-        A unit's score is the mean of four z-scores: those of its BM25 and of the BM25 of its surroundings, which
-        are 3, 7 and 17 units. A text has the score of its best unit, with the stems of its own language.
+        The score is that of its best unit: the mean of the z-scores of its BM25 and of its surroundings' (3, 7, 17
+        units).
         """
         with self._lock:
             asked = [self.asked(query, language=language) for language in self.languages]
@@ -200,10 +196,7 @@ class CollectionIndex:
         return [(keys[number], score) for number, score in found[:top]]
 
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
-        """Count groups of words in every unit, as if each group was the words of one stem.
-
-        ``columns`` has the group of each word of the vocabulary, else -1; a shorter one leaves out newer words.
-        """
+        """Count groups of words in every unit; ``columns``, (vocabulary,), has each word's group, else -1."""
         with self._lock:
             self._settle()
             parts = list(self._parts)

@@ -1,10 +1,8 @@
 """The lexical channel: which words of a text also occur in the query, and BM25 scores per unit.
 
 A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
-the same; this channel tells it, and with word vectors also which words mean about the same (`soft_match`). The
-scores are relative to all texts that the query is asked of, the collection: its units are BM25's documents, a
-word's idf is its rarity among them, and scores are standardized over them. The only step that depends on the
-model's tokenizer is the last, which gives each token the class of its word.
+the same; this channel tells it, and with word vectors also which words mean about the same (`soft_match`). All is
+relative to the collection, the texts that the query is asked of: its units are BM25's documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,10 +79,10 @@ class LexicalMatch:
     """The lexical match of a query with a text.
 
     ``scores`` begin with the z-score of the unit's BM25 over the collection's units and, with ``surroundings``,
-    those of the text around it by `REACH`. With word vectors follow the same four z-scores of the soft match, and
-    for both matches the four scores as shares of the largest that could be reached. ``token_features`` are the
-    similarity s of the token's word to the query word with the largest s * idf, that product over 5, whether the
-    stem is the same, and 0 (which in the query's own tokens is the idf of their word over 5).
+    those of the text around it by `REACH`. With word vectors follow the same four of the soft match, and for both
+    the four scores as shares of the largest that could be reached. ``token_features`` are the similarity s of the
+    token's word to the query word with the largest s * idf, that product over 5, whether the stem is the same, and
+    0 (in the query's own tokens the idf of their word over 5).
     """
 
     token_classes: NDArray[np.uint8]  # (text tokens,): 0 none, 1 to 5 by idf
@@ -97,11 +95,7 @@ class LexicalMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
-    """Options of the match, which depend on the checkpoint.
-
-    Fewer than ``least_units`` units are scored as if units without any word of the query were added: in a text of
-    three sentences no word is rare, so no score could stand out.
-    """
+    """Options of the match, which depend on the checkpoint."""
 
     surroundings: bool = False  # whether the text around each unit is scored as well
     least_units: int = 0
@@ -212,8 +206,8 @@ def match_query(
 ) -> LexicalMatch:
     """Match a query with a text; by default the text is its own collection.
 
-    Tokens, (text tokens,), have character positions in the joined model text, and the class of the word of their
-    last character. ``statistics`` are the query's over the collection, with the same options and in its language.
+    Tokens, (text tokens,), have positions in the joined model text, and the class of the word of their last
+    character. ``statistics`` are the query's over the collection, with the same options and in its language.
     """
     language = words.language if statistics is None else statistics.language
     asked = QueryOnWords.on_text(query, words, options.vectors, language)
@@ -264,10 +258,7 @@ def query_features(
     idf: NDArray[np.float64],
     language: str = ENGLISH,
 ) -> NDArray[np.float32]:
-    """Features of the query's own tokens, which lie in ``query.strip()``: (query tokens, 4).
-
-    ``idf``, (query words,), and ``language`` are those of the match.
-    """
+    """Features of the query's own tokens, in ``query.strip()``: (query tokens, 4); ``idf``: (query words,)."""
     words = indexed_query(query, language)
     of_word = dict(zip(query_words(query, language), idf / _IDF_SCALE, strict=True))
     rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])

@@ -1,12 +1,11 @@
 """The soft lexical channel: which words of a text mean about the same as a word of the query.
 
-With s(q, v) the similarity of a query word q and a text's word v (`WordVectors.similarities`; 1 for words of the
-same stem), and df(v) the number of units that contain v, a query word has
+With s(q, v) the similarity of a query word q and a text's word v (1 for words of the same stem; stop words match
+no others), and df(v) the number of units that contain v, a query word has
 
     df(q) = min(n, sum over v of s(q, v) df(v)),    idf(q) = ln(1 + (n - df(q) + 0.5) / (df(q) + 0.5))
 
-and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words. As in
-`match`, counts and moments are those of a collection. Stop words match only words of the same stem.
+and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

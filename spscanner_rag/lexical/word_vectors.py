@@ -1,8 +1,4 @@
-"""Vectors of single words, and how near two words are in meaning: the soft half of the lexical channel.
-
-The table holds frequent words whole; every other word is unknown and resembles nothing. It is stored in 8 bits a
-number, because similarities need no more.
-"""
+"""Vectors of single words, in 8 bits a number, and how near two words are in meaning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -26,9 +22,8 @@ _WORDS_AT_ONCE, _PAIRS_AT_ONCE = 4096, 2**20
 class WordVectors:
     """A table of words and their vectors of unit length: the row of ``vectors`` times its scale.
 
-    ``words`` are in lower case, ``vectors`` (words, dimensions), int8, at most `MOST_DIMENSIONS`, ``scales``
-    (words,); ``source`` names what they were made with, and its licence. Raises ``ValueError`` for other types or
-    counts, a word that is empty or given twice, or a row without unit length: NaN, or another table's scales.
+    ``words`` are in lower case, ``vectors`` (words, dimensions), int8, ``scales`` (words,); ``source`` names what
+    they were made with. ``ValueError`` for other arrays, an empty or double word, or a row without unit length.
     """
 
     def __init__(
@@ -71,11 +66,7 @@ class WordVectors:
         return vectors
 
     def similarities(self, question_words: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity in meaning of each word to each word of a question, from 0 to 1: (words, question words).
-
-        It is ``max(0, (cosine - 0.4) / 0.6) ** 2``, and 0 where either word is unknown, even if both are the same.
-        The result takes 4 bytes a pair; computing it takes less than 16 MB, and 2 kB a question word, more.
-        """
+        """Similarity in meaning of each word to each word of a question, from 0 to 1: (words, question words)."""
         return self.similarities_of_rows(self.rows(question_words), self.rows(words))
 
     def similarities_of_rows(

@@ -46,8 +46,7 @@ def index_words(
 ) -> TextWords:
     """Index the words of a text, given the ``model_text`` of its units; by default the words tell the language.
 
-    They are those of `fold_texts`, unless ``fold`` is false: for texts whose tokens are to be found by position.
-    In `languages.CJK`, without white space between words, each two neighbouring characters are a word.
+    They are folded, unless ``fold`` is false; in `languages.CJK` each two neighbouring characters are a word.
     ``between_pieces`` is called every `_PIECE_CHARACTERS` or so, and may raise.
     """
     starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
@@ -113,8 +112,7 @@ def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
 def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     """The distinct lowercase words of a query without stop words, in order; with them if it has no others.
 
-    The stop words are those of the text's ``language``, or the English ones if the query has more of those: an
-    English question about a text in another language.
+    Stop words are those of the text's ``language``, or the English ones if the query has more of those.
     """
     matches = _pattern(language).finditer(folded(query))
     words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))

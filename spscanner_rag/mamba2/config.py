@@ -135,11 +135,7 @@ class Mamba2Config:
         return cls(**top, **{key: ssm_cfg[key] for key in _SSM_FIELDS if key in ssm_cfg})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``.
-
-        ``norm_epsilon`` and ``dt_limit`` are written only where they differ from the default: ``mamba_ssm`` has no
-        key for the first, and JSON cannot express infinity.
-        """
+        """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``."""
         ssm_cfg = {"layer": "Mamba2"} | {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
         if self.dt_limit != (0.0, math.inf):
             ssm_cfg["dt_limit"] = list(self.dt_limit)

@@ -10,10 +10,9 @@ _alone = False  # whether this process was forked from one in which torch had co
 
 @cache
 def compute_in_forks() -> None:
-    """From now on, processes forked from this one compute with one thread; call it before torch computes.
+    """Let processes forked from this one compute with one thread; to be called before torch computes.
 
-    OpenMP, which runs torch's loops in several threads, keeps these threads for the next loop. A fork copies the
-    list of the threads but not the threads, so a child that runs such a loop would wait for them for ever.
+    OpenMP keeps its threads for the next loop; a child does not have them, and would wait for them for ever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_compute_alone)

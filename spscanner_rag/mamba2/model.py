@@ -1,8 +1,7 @@
 """The scanner's network: Mamba-2 blocks, a head that gives one logit per unit, and a state to continue from.
 
-Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` with a Mamba-2 mixer (Dao and Gu 2024),
-without its language-model head. Weights may be bfloat16 or float32; decays, time steps, the carried SSM state
-and (with ``residual_in_fp32``) the residual stream are always float32.
+Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` without its language-model head. Weights may
+be bfloat16 or float32; decays, time steps, the SSM state and (with ``residual_in_fp32``) the residual are float32.
 """
 
 from __future__ import annotations
@@ -35,12 +34,11 @@ SOFT_START = 0.2
 class ScannerModel(nn.Module):
     """Token ids to hidden states, hidden states at unit ends to relevance logits.
 
-    The parts beside the backbone: ``match_embedding`` adds an embedding of the token's match class to its own;
+    Beside the backbone: ``match_embedding`` adds an embedding of the token's match class to its own;
     ``lexical_prior`` a unit's lexical score, times a learned weight, to its logit; ``surroundings`` the scores of
-    its surroundings too, each times a weight that depends on the unit's hidden state (evidence in a story spreads
-    over more sentences than in a contract, and a scanner that reads forwards has not seen those that follow);
-    ``soft`` numbers of matches by meaning, through a learned layer, to the embedding, and further scores to the
-    logit. Surroundings need the prior, and soft the other three. Without ``head`` there are only hidden states.
+    its surroundings, each times a weight that depends on the unit's hidden state; ``soft`` numbers of matches by
+    meaning, through a learned layer, to the embedding, and further scores to the logit. Surroundings need the
+    prior, and soft the other three. Without ``head`` there are only hidden states.
     """
 
     def __init__(
@@ -106,11 +104,11 @@ class ScannerModel(nn.Module):
         """Read tokens, (batch, tokens), from the beginning or from where ``state``, never changed, left off.
 
         Returns hidden states after the final norm, (batch, tokens, d_model), and the state for the tokens that
-        follow. With ``at``, two arrays of (units,), int64, only their hidden states, (units, d_model): the last
-        layer skips most of its work for all others. ``match_classes``, (batch, tokens), and ``match_features``,
-        (batch, tokens, `SOFT_FEATURES`), are needed exactly when the model has a match embedding and a soft
-        channel, else ``ValueError``. ``sequence_index``, (batch, tokens), int32, for kernels that pack, numbers
-        the sequences of a row, not decreasing: 0 continues from ``state``, the others start from zeros.
+        follow; with ``at``, two arrays of (units,), int64, only their hidden states, (units, d_model).
+        ``match_classes``, (batch, tokens), and ``match_features``, (batch, tokens, `SOFT_FEATURES`), are needed
+        exactly when the model has these parts, else ``ValueError``. ``sequence_index``, (batch, tokens), int32,
+        for kernels that pack, numbers the sequences of a row, not decreasing: 0 continues from ``state``, the
+        others start from zeros.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(
@@ -153,8 +151,7 @@ class ScannerModel(nn.Module):
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
         """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
-        ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior: a unit's own
-        score, with ``surroundings`` those of the three stretches around it, and with ``soft`` the `SOFT_SCORES`.
+        ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior.
         """
         if self.binary_head is None:
             raise ValueError(

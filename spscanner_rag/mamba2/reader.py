@@ -1,8 +1,7 @@
 """Read token sequences of any length in segments, and return the logits at given positions.
 
-Memory is bounded by the tokens of one step, not by the length of a sequence, since only its `ScanState` is carried
-from segment to segment. Sequences of similar length share a step, padded to the longest. Kernels that pack read
-all sequences one after the other in one row, without padding.
+Only the `ScanState` is carried from segment to segment, so memory does not grow with length. Sequences of similar
+length share a step, padded; kernels that pack read all one after the other in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +41,7 @@ def read_logits(
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    All sequences or none have match classes, features and priors. A step reads up to ``segment_tokens`` tokens
-    over all sequences in it; ``after_step`` does not count padding.
+    All sequences or none have match classes, features and priors. ``after_step`` does not count padding.
     """
     compute_in_forks()
     if model.kernels.packs:
@@ -187,11 +185,10 @@ def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc's malloc keep freed blocks of up to 32 MB, and up to 64 MB of them, for the next allocation.
+    """Have glibc's malloc keep freed blocks of up to 32 MB: clearing new pages took a third of a scan's time.
 
-    By default it returns the memory of every large tensor to the system, which must clear each page again for the
-    next one: a third of a scan's time on a CPU. glibc raises its limit to the size of any larger block that is
-    freed, so this frees such a block without writing to it: no memory, and no effect on other allocators.
+    It raises its limit to the size of a larger block that is freed; this one is never written to, so takes no
+    memory.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

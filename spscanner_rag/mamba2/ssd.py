@@ -1,12 +1,10 @@
 """The state-space-dual (SSD) operator of Mamba-2, with a state that is carried from call to call.
 
-For every head with state ``h`` of shape ``(headdim, d_state)`` and token ``t``
+For every head with state ``h`` of shape ``(headdim, d_state)`` and token ``t`` (Dao and Gu 2024, "Transformers are
+SSMs", eq. 1 and section 6), computed by the block decomposition of the paper's listing 1,
 
     h_t = exp(dt_t * A) * h_{t-1} + dt_t * outer(x_t, B_t)
     y_t = h_t @ C_t + D * x_t
-
-(Dao and Gu 2024, "Transformers are SSMs", eq. 1 and section 6). It is computed by the block decomposition of the
-paper's listing 1. Decays, sums of decays and the state are float32 whatever the dtype of ``x``, ``B`` and ``C``.
 """
 
 import torch

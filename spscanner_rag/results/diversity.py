@@ -9,10 +9,7 @@ from spscanner_rag.lexical.words import index_words
 
 
 class Redundancy:
-    """Likeness of texts: the cosine of their words, each stem once and weighted by its rarity.
-
-    The vector of a text has ln(1 + (N - n + 0.5) / (n + 0.5)) for each stem in it that n of the N texts contain.
-    """
+    """Likeness of texts: the cosine of their words, each stem once and weighted by its rarity, as in BM25."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         words = index_words(texts)
@@ -52,9 +49,8 @@ def diverse(
 ) -> NDArray[np.int64]:
     """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998): (picks,), in the order of picking.
 
-    The next of ``candidates``, numbers of texts, best first, has the highest diversity * score - (1 - diversity) *
-    max over the picks so far of the cosine of `Redundancy`; among equal ones the first. ``owners``, (texts,), has
-    the document of each text, of which at most ``most_per_owner`` are picked. Time: picks times texts.
+    Each of ``candidates``, best first, has diversity * score - (1 - diversity) * its largest cosine to a pick. At
+    most ``most_per_owner`` are picked of each document (``owners``: (texts,)). Time: picks times texts.
     """
     redundancy = Redundancy(texts)
     values = diversity * scores[candidates]

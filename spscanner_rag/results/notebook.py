@@ -1,7 +1,6 @@
 """A result as HTML inside a notebook: a strip of scores, and the best sentences highlighted in their text.
 
-Everything is in inline styles, because a notebook has one page for all outputs, and takes its colours from the
-notebook. The size is bounded however long the document is: only text around the best sentences is shown.
+Everything is in inline styles, in the notebook's own colours; the size is bounded however long the document is.
 """
 
 from collections.abc import Iterator, Sequence

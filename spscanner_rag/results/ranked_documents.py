@@ -14,19 +14,7 @@ from spscanner_rag.results.sentences import Passage
 
 @dataclass(frozen=True, slots=True)
 class RankedDocument:
-    """A document in a ranking.
-
-    Attributes
-    ----------
-    number : int
-        Its index among the documents that were given.
-    logit : float
-        As `ScanResult.document_score` gives it; higher is better.
-    score : float
-        Its sigmoid, from 0 to 1.
-    result : ScanResult
-        All its sentences, scored.
-    """
+    """A document in a ranking: its index among those given, its `ScanResult.document_score`, its sentences."""
 
     number: int
     logit: float

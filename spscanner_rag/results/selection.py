@@ -95,8 +95,8 @@ class Selection:
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
         """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
 
-        A share below 1 is rounded up, to at least 10, and read as the decimal number that the caller wrote: 0.07
-        of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+        A share is read as the decimal that the caller wrote: 0.07 of 100 are 7, though the float times 100 is
+        more.
         """
         if self.top_k is None:
             return n_sentences

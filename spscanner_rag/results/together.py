@@ -18,7 +18,6 @@ _BETWEEN_TEXTS = "\n\n"
 class Together:
     """The results of several documents, at least one, of which sentences are selected as if they were one.
 
-    Scores compare where the documents were scanned as one collection (``Scanner.scan_many(..., together=True)``).
     Neighbours and merged passages stay within a block of a document. The first one's ``count_tokens`` counts.
     """
 

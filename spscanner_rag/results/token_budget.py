@@ -45,11 +45,10 @@ def adjoin(left: int, blocks: Blocks | None) -> bool:
 
 
 class TokenBudget:
-    """Fills a budget of tokens: the best sentences first, then their neighbours.
+    """Fills a budget of tokens: the best sentences first, then their neighbours; what does not fit is skipped.
 
-    A sentence that does not fit is skipped; each is counted once or twice. The budget must hold the longer of two
-    forms: one sentence per line, or neighbours with the document's white space. With most tokenizers a joined text
-    is not exactly the sum of its sentences' tokens, so `shrink` then measures what the caller gets.
+    With most tokenizers a joined text is not exactly the sum of its sentences' tokens, so `shrink` measures at the
+    end.
     """
 
     def __init__(
@@ -72,10 +71,7 @@ class TokenBudget:
         self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
 
     def fill(self, picks: Sequence[int], context: int) -> None:
-        """Take what fits of ``picks`` (best first), then of their neighbours, those of the best sentence first.
-
-        The nearest come first, the one before ahead of the one after; a side ends at the first that does not fit.
-        """
+        """Take what fits of ``picks`` (best first), then of their neighbours, nearest first."""
         for number in picks:
             if self.used >= self.max_tokens:
                 break

@@ -64,10 +64,7 @@ def compression_metadata(kept: int, read: int) -> dict[str, int]:
 def continued_metadata(
     hit: Hit, text: JoinedText, page_of: Callable[[int], object], unknown: int | None = None
 ) -> dict[str, Any]:
-    """The last page that a sentence runs over to, and its span there; empty if it ends where it begins.
-
-    ``page_of`` gives the page of a piece by its index, and ``unknown`` replaces an unknown offset.
-    """
+    """The last page that a sentence runs over to, by ``page_of`` a piece, and its span there; else empty."""
     *_, last = text.places(hit.start, hit.end)
     if last.source == hit.place.source:
         return {}
@@ -146,8 +143,7 @@ class KeptPiece:
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
     """The pieces in which the hits lie, in the order of their first hit.
 
-    A sentence counts for every piece that contains it (of a document and a chunk of it, for the chunk), or that it
-    runs over. Pieces are cut down so that no text is kept twice: what two share is kept in the first.
+    A sentence counts for the smallest pieces that contain it, or those that it runs over; no text is kept twice.
     """
     kept: dict[tuple[int, int], KeptPiece] = {}
     for hit in hits:

@@ -20,10 +20,9 @@ _lock = threading.Lock()
 
 
 async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
-    """Await a blocking call in one of ``at_once`` worker threads, not in the event loop's default executor.
+    """Await a blocking call in one of ``at_once`` worker threads, with the caller's context variables.
 
-    ``call`` runs in a copy of the context variables, which tracing needs. Its argument is a function, to be called
-    regularly, that is true after the awaiting task was cancelled. Calls that only wait for a server may be many.
+    Its argument is a function, to be called regularly, that is true after the awaiting task was cancelled.
     """
     stop = threading.Event()
     context = contextvars.copy_context()

@@ -37,10 +37,7 @@ class Location(NamedTuple):
 
 
 class ChunkLocator:
-    """Locates the chunks of one source, which are given in reading order.
-
-    Of several places the one near ``start`` counts, else the first after the start of the previous chunk.
-    """
+    """Locates the chunks of one source, given in order: near ``start``, or after the chunk before."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -87,11 +84,7 @@ class ChunkLocator:
         return Location(int(places[at]), int(places[at + len(wanted) - 1]) + 1, False)
 
     def _may_hold(self, wanted: str) -> bool:
-        """Whether the source without white space may contain a string; False is certain.
-
-        Chunks that are not there would each be searched for in the whole source. A string of the source consists
-        of its substrings from each multiple of 16 to the next, except for less than 16 characters at either end.
-        """
+        """Whether the source may contain a string: all its substrings from some multiple of 16 to the next."""
         if len(wanted) < 2 * GRAM - 1:
             return True
         return any(
@@ -171,8 +164,7 @@ def overlap(before: str, after: str) -> int:
 def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[int]:
     """Indices of the texts, each directly followed by the one that begins with its end, if there is one.
 
-    The longest overlap counts, then the order given; chains are ordered by their first member, of
-    those that are ``placed`` if there are any. Texts that all overlap as given keep their order.
+    The longest overlap counts, then the order given; chains are ordered by their first member that is ``placed``.
     """
     chains = _Chains(len(texts))
     if all(overlap(before, after) for before, after in pairwise(texts)):

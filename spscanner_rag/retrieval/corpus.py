@@ -23,13 +23,10 @@ ASCII_CHARACTERS_PER_TOKEN = 4
 
 
 class Corpus:
-    """Texts and the counts of their words. Immutable: a question keeps the corpus that it began with.
+    """Texts and the counts of their words. Immutable: `with_texts` gives the corpus after a change.
 
-    `with_texts` gives the corpus after a change. A pickle and a deep copy share or store the counts but not the
-    texts, which their owner joins again; ``with_texts`` then counts nothing that was counted before.
-
-    Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded. They are valid statistics
-    also for a scorer that cuts texts in another way.
+    A pickle and a deep copy have the counts but not the texts, which their owner joins again; `with_texts` then
+    counts nothing twice. Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded.
     """
 
     def __init__(

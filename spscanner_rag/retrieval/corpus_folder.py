@@ -41,9 +41,8 @@ def write_corpus(
     """Write documents, as objects of JSON values, and counts to a new or empty folder, or one written before.
 
     The files get new names and the permissions of the old ones, and the manifest that names them replaces the old
-    one at the end: a killed program leaves the folder as it was, and the next call removes what it left. Calls for
-    one folder wait for each other. Raises ``ValueError``, and writes nothing, for another folder, or a value that
-    JSON cannot keep.
+    one at the end: a killed program leaves the folder as it was. Calls for one folder wait for each other.
+    ``ValueError``, before anything is written, for another folder, or a value that JSON cannot keep.
     """
     from spscanner_rag.checkpoint.whole_file import one_at_a_time, write_whole  # its package imports torch
 
@@ -100,8 +99,7 @@ def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]],
     """Read what `write_corpus` wrote for a framework: the documents, and a corpus with counts but without texts.
 
     Every file is compared with its digest; the arrays stay on disk until they are used. Beside a call that writes,
-    the old or the new content is read. Raises ``ValueError``, which names the file, if the folder is missing,
-    damaged or not such a one.
+    the old or the new content is read. ``ValueError`` names the file that is missing, damaged or another's.
     """
     folder = Path(path).expanduser()
     arrays: dict[str, NDArray[Any]] = {}

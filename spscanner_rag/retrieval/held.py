@@ -44,10 +44,9 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReadBounds:
-    """How much is read for one question after a first stage: integers of at least 1, else ``ValueError``.
+    """How much is read for one question: integers of at least 1, else ``ValueError``; None is no bound.
 
-    None is no bound. A text that would exceed ``read_tokens`` (`estimated_tokens`) is left out, except the first.
-    "auto" is `READ_TOKENS`, or `READ_TOKENS_ON_CPU` where `on` was told so.
+    A text that would exceed ``read_tokens`` is left out, except the first. "auto" depends on the device: `on`.
     """
 
     read_documents: int | None = 10
@@ -153,8 +152,7 @@ class Host(ABC, Generic[Item]):
 class HeldCorpus(Generic[Item]):
     """The documents of a retriever at one moment. Immutable: a question keeps the corpus that it began with.
 
-    They are joined to texts, and their words counted, when a question or `persist` first needs it; what was
-    counted before, in ``counts``, is not counted again. A pickle leaves out the texts, which are joined again.
+    They are joined to texts, and those not in ``counts`` counted, when a question or `persist` first needs it.
     """
 
     changing: ClassVar = threading.Lock()
@@ -189,10 +187,7 @@ class HeldCorpus(Generic[Item]):
             ) from error
 
     def persist(self, path: str | Path, meaning: "Callable[[], Meaning | None]" = lambda: None) -> None:
-        """Write the documents and counts to a folder, whole or not at all; see `write_corpus`.
-
-        Where ``meaning`` gives a scorer's `Meaning`, all vectors too, which are made first.
-        """
+        """Write all to a folder (`write_corpus`), with all vectors where ``meaning`` gives the scorer's."""
         records, (texts, corpus) = list(self.host.records(self.items)), self.counted()
         if (known := meaning()) is not None:
             corpus.encoded(known, range(len(texts)))
@@ -245,23 +240,11 @@ class HeldCorpus(Generic[Item]):
     ) -> list[ReadText[Item]]:
         """Choose the texts to read for a query.
 
-        Parameters
-        ----------
-        first_stage : "bm25", "none" or object
-            ``"none"``: all texts, whatever the bounds. ``"bm25"``: the best by `choose_texts`. Anything else:
-            those that contain what it ``found``, in its order; what no held text contains is read itself.
-        admits : callable, optional
-            Sentences of items for which it returns False are read but not selected, and texts without any other
-            item are left out.
-        meaning : callable, optional
-            Gives the scorer's `Meaning`, if it has one; called only where texts must be chosen, or have vectors.
-        cancelled : callable, optional
-            Called before and while texts are encoded; True ends it with `ScanCancelled`.
-
-        Raises
-        ------
-        TypeError
-            If ``found`` is not what the framework's first stages return.
+        ``first_stage`` "none": all texts, whatever the bounds; "bm25": the best by `choose_texts`; anything else:
+        those that contain what it ``found``, in its order, and what no held text contains. Sentences of items that
+        ``admits`` refuses are read but not selected, and texts without any other item are left out. ``meaning``
+        gives the scorer's `Meaning`, if it has one; it is called only where texts must be chosen, or have vectors.
+        Raises ``TypeError`` if ``found`` is not what the framework's first stages return.
         """
         texts, corpus = self.counted()
         if not isinstance(first_stage, str):
@@ -316,9 +299,9 @@ def choose_texts(
 ) -> list[tuple[int, float | None]]:
     """Indices of the texts to read for a query, of all or ``among`` some, in the order of the corpus, with scores.
 
-    If the bounds admit all texts, all are read, without scores. Else BM25 of each sentence and of its surroundings
-    ranks them (`CollectionIndex.best_texts`). Texts without a word of the query come last, without a score. Where
-    the scorer has an encoder, the score is the sum of that and of the best sentence's meaning, both standardized.
+    All, without scores, if the bounds admit them. Else `CollectionIndex.best_texts` ranks them, those without a
+    word of the query last, without a score; where the scorer has an encoder, the score is the sum of that and of
+    the best sentence's meaning, both standardized.
     """
     candidates = range(len(corpus.texts)) if among is None else among
     filled = [number for number in candidates if corpus.tokens[number]]

@@ -70,11 +70,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JoinedText:
-    """Pieces of one group as one text.
-
-    Between its runs is ``RUN_SEPARATOR``, or ``CONTINUED`` before one that continues the one before. The spans of
-    the pieces cover the runs, except where the whole text of a source was given and is read between them as well.
-    """
+    """Pieces of one group as one text; their spans cover its runs, unless the source's whole text was given."""
 
     text: str  # what is scanned
     runs: tuple[Run, ...]  # its contiguous stretches, in order
@@ -156,10 +152,7 @@ class JoinedTextBuilder:
         self._run = Run(self.length, self.length, source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
-        """Add a piece, whose first ``shared`` characters the run ends with, or within which it lies.
-
-        The start of the run follows from ``source_start``, where the piece begins in the source, if given.
-        """
+        """Add a piece, whose first ``shared`` characters the run ends with; ``source_start`` may place the run."""
         start = self.length - shared
         self.fill(text[shared:])
         self.place(Placed(start, start + len(text), number, anchored=source_start is not None))

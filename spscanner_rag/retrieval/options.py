@@ -51,10 +51,9 @@ class SentenceSearch:
     def of(cls, options: Mapping[str, Any], *, top_k: str, top_k_per_text: str) -> Self:
         """Check the options of a framework class, and load nothing.
 
-        ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
-        ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), ``batch_size``,
-        ``return_nodes``, ``keep_retrieval_score`` and ``keep_compression``. Raises ``ValueError`` for one out of
-        range, several scorers, or a missing token counter, and ``TypeError`` for what cannot score.
+        They are, by name, the fields of `ScorerChoice`, of `Selection` (``context`` as ``context_sentences``,
+        ``merge`` as ``merge_adjacent``, and the other two as given here), and of this class. ``ValueError`` for
+        one out of range, several scorers, or a missing token counter, ``TypeError`` for what cannot score.
         """
         batch_size = options["batch_size"]
         if type(batch_size) is not int or batch_size < 1:

@@ -24,11 +24,7 @@ class _Body(NamedTuple):
 
 
 def join_pages(pages: Sequence[Page]) -> JoinedText:
-    """Join pages in reading order, without running headers and footers of whole pages.
-
-    A whole page continues the one before, if that is whole too, has the number before its own, and does not seem
-    to end with the end of a sentence or a heading.
-    """
+    """Join pages in order, without running headers and footers; a whole page may continue the one before."""
     text: list[str] = []
     runs: list[Run] = []
     placed: list[Placed] = []

@@ -1,9 +1,8 @@
 """Join the pieces of documents that a framework passes to texts that the scorer can read.
 
-A piece is a whole document, a page or a chunk. The pieces of one group become one `JoinedText`, in reading order.
-Text that chunks share is included once, and white space that a splitter dropped is replaced by as many characters.
-Where text is missing, or a page or document ends, a new *run* begins. No sentence extends over two runs, unless
-they are pages that follow each other (`pages.join_pages`).
+A piece is a whole document, a page or a chunk. Text that chunks share is included once, and white space that a
+splitter dropped is replaced by as many characters. Where text is missing, or a page or document ends, a new *run*
+begins. No sentence extends over two runs, unless they are pages that follow each other (`pages.join_pages`).
 """
 
 import math
@@ -30,9 +29,9 @@ _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 class Piece:
     """A stretch of a source document.
 
-    ``start`` is its offset in the source, in characters; None, or a negative number such as LangChain's -1, if
-    unknown. Sources of one ``group`` are read as one text, such as the pages of a file, by their ``position``, a
-    page number for instance, or as given; without a group, the source is read alone.
+    ``start`` is its offset there in characters; None, or a negative number such as LangChain's -1, if unknown.
+    Sources of one ``group`` are read as one text by their ``position``, such as a page number, or as given; others
+    alone.
     """
 
     text: str
@@ -59,14 +58,9 @@ Pieces = Sequence[Piece] | Mapping[int, Piece]
 def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
     """Join pieces, group by group, in the order in which the groups first appear.
 
-    Parameters
-    ----------
-    pieces
-        In any order. Pieces of one source are ordered by ``start`` where it is known, else by ``previous`` and
-        ``next``, else so that a piece follows the one whose end it begins with, else as given. One without a
-        place whose text is in others is read there.
-    sources
-        Whole texts of sources, if available. Such a source is read whole, and every span in it is exact.
+    Pieces of one source are ordered by ``start`` where it is known, else by their links, else so that a piece
+    follows the one whose end it begins with, else as given. One without a place whose text is in others is read
+    there. With its whole text in ``sources``, a source is read whole, and every span in it is exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -137,10 +131,7 @@ class _Block(NamedTuple):
 def _add_chunks(
     builder: JoinedTextBuilder, source: Hashable, own: Sequence[int], given: Sequence[Piece]
 ) -> tuple[list[int], set[int]]:
-    """Add pieces by their offsets, and those without one by their text, against these and against one another.
-
-    Returns the indices of those with text, in reading order, and of those among them that could not be added.
-    """
+    """Add pieces by their offsets, others by their text; returns those with text, and those that did not fit."""
     doubtful = _doubtful(_filled(in_reading_order(own, given), given), given)
     pieces = {n: replace(given[n], start=None) if n in doubtful else given[n] for n in own}
     guessed = _starts_by_parts(own, pieces)
@@ -223,10 +214,7 @@ def _blocks(source: Hashable, numbers: Sequence[int], pieces: Pieces) -> list[_B
 
 
 def _holders(blocks: Sequence[_Block], numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
-    """For each block without a place whose text another one contains, the largest of these, by their indices.
-
-    Pieces that are linked come one behind the other, so that none is a part of another one.
-    """
+    """For each block without a place that unlinked others contain, the largest of these, by their indices."""
     chain_of = _chain_of(numbers, pieces)
     chains = [{chain_of[number] for number in block.numbers} for block in blocks]
     index = TextIndex([block.text for block in blocks])
@@ -314,10 +302,7 @@ def _another_between(before: Piece | None, piece: Piece) -> bool:
 
 
 def _doubtful(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
-    """Indices of the pieces whose offsets contradict one another, or are those in a larger piece.
-
-    Who cuts chunks into smaller ones may leave offsets in the chunk; these do not make the chunk's own doubtful.
-    """
+    """Indices of the pieces whose offsets contradict one another, or are those in a larger piece."""
     doubtful = sorted(_contradicting(numbers, pieces))
     if not doubtful:
         return set()
@@ -358,8 +343,8 @@ def _contradicting(numbers: Sequence[int], pieces: Pieces) -> set[int]:
 def in_reading_order(numbers: Sequence[int], pieces: Pieces) -> list[int]:
     """Sort the indices of the pieces of one source into reading order, by ``start``.
 
-    A piece without ``start`` goes after the nearest earlier piece in its chain of links that has one, else before
-    the nearest later one. Chains without any come last, in the order given.
+    One without goes after the nearest earlier piece in its chain of links that has one, else before the nearest
+    later one. Chains without any come last, in the order given.
     """
     if all(pieces[number].start is not None for number in numbers):
         return sorted(numbers, key=lambda number: pieces[number].start or 0)

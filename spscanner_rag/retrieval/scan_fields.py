@@ -16,10 +16,7 @@ from spscanner_rag.scorers import Scorer
 
 
 class ScanFields(BaseModel):
-    """Which model scores, which sentences are selected, and what is returned.
-
-    The number of sentences is a field of each class, under its framework's name.
-    """
+    """Which model scores, which sentences are selected, and what is returned."""
 
     model_config = ConfigDict(
         arbitrary_types_allowed=True,

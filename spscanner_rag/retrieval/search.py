@@ -107,9 +107,9 @@ def score(
 ) -> Scored:
     """Score the sentences of several texts, ``batch_size`` texts at a time, for selections like ``choose``.
 
-    The texts are one collection, so that their scores compare, or ``collection`` has the words of a larger one.
-    Sentences that overlap no piece are scored but not selected, nor are those of texts below ``require_answer``.
-    Raises ``ValueError`` where that is asked of a scorer that does not say how probably a text answers.
+    The texts are one collection, or ``collection`` has the words of a larger one. Sentences that overlap no piece
+    are scored but not selected, nor are those of texts below ``require_answer``, a ``ValueError`` where the scorer
+    does not say how probably a text answers.
     """
     count_tokens = choose.count_tokens
     if count_tokens is None:

@@ -78,10 +78,7 @@ class ScorerChoice(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Read the fields from the options of a framework class, whose ``model_kwargs`` may hold a token.
-
-        Raises ``ValueError`` for two scorers or unknown ``model_kwargs``, ``TypeError`` for what cannot score.
-        """
+        """Read the options of a framework class; ``ValueError`` or ``TypeError`` for what cannot be."""
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
         choice = cls(**others, model_kwargs=model_kwargs, token=token)

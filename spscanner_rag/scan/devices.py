@@ -47,11 +47,7 @@ class Choice(NamedTuple):
 
 
 def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto") -> Choice:
-    """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
-
-    "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
-    multiplies it natively and, on a CPU, faster than float32 (`product_rates`).
-    """
+    """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``)."""
     found, device_reason = _device(device)
     asked = _named_dtype(dtype)
     if asked is None:
@@ -132,8 +128,8 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
 def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
     """GFLOP per second of a matrix product in each dtype, measured once in a process, in some 20 ms.
 
-    A processor's flags do not say whether its native product is faster: with AVX-512 BF16 but without AMX,
-    bfloat16 may take twice as long. The dtypes take turns, the fastest of `_REPEATS` counts, against disturbance.
+    A processor's flags do not say whether its native product is faster: without AMX, bfloat16 may take twice as
+    long.
     """
     operands = [
         (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))
@@ -170,8 +166,7 @@ def processor_name() -> str:
 def use_threads(threads: int | None = None) -> int:
     """Set, and return, the threads of torch and numba in this process; default: torch's, at most `usable_cores`.
 
-    A thread of Python that has computed before keeps its number, and a process that was forked after a model was
-    loaded always computes with one (`spscanner_rag.mamba2.forks`). Below 1 is a ``ValueError``.
+    A process that was forked after a model was loaded computes with one. Below 1 is a ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
@@ -186,8 +181,7 @@ def use_threads(threads: int | None = None) -> int:
 def usable_cores(root: Path = Path("/")) -> int:
     """The physical cores that this process may use, at least 1; ``root`` is where the system's files are.
 
-    Its affinity counts, and on Linux the time that its control groups (v1 and v2) allow: with 1.5 cores' time, two
-    threads compute more than one does. Hardware threads of one core count once: a matrix product fills the core.
+    Its affinity counts, and on Linux the time that its control groups (v1 and v2) allow, rounded up.
     """
     cores = len({_siblings(root, cpu) for cpu in _allowed_cpus()})
     quotas = [quota for quota in _quotas(root) if quota > 0]

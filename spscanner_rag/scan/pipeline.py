@@ -42,11 +42,7 @@ _END: Final = object()
 
 
 class ScanRequest(NamedTuple):
-    """A query on a text.
-
-    ``units``, if given, replace those of the checkpoint's segmenter, and ``collection``, the words of all texts
-    that the query is asked of, the text's own.
-    """
+    """A query on a text; ``units`` replace the segmenter's, and ``collection`` the text's own words."""
 
     query: str
     text: str
@@ -84,11 +80,7 @@ LONGEST_QUESTION = 4000
 
 @dataclass(slots=True)
 class Meter:
-    """Reports progress in tokens after every forward pass, and stops if the caller cancels.
-
-    ``cancelled`` is also called before and after every text is prepared and between its pieces, which on an
-    accelerator happens in another thread.
-    """
+    """Reports progress in tokens after every forward pass, and stops if the caller cancels."""
 
     progress: Progress | None = None
     cancelled: Cancelled | None = None
@@ -161,10 +153,7 @@ class Pipeline:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> Generator[Scored, None, None]:
-        """Logits of every request, in order; consecutive ones on one text prepare it once.
-
-        ``collection`` is that of every request; without it, ``together`` makes the requests' texts one collection.
-        """
+        """Logits of every request, in order; consecutive ones on one text prepare it once."""
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
@@ -280,10 +269,9 @@ def in_runs(
 
 
 def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
-    """Yield the items in order, making each in a thread while the one before is in use.
+    """Yield the items in order, making each, but the first, in a thread while the one before is in use.
 
-    The first is made in the caller's thread. An error is raised when its item is due. Closing the generator waits
-    for the item that is being made, so that no thread is left behind.
+    An error is raised when its item is due. Closing the generator waits for the item that is being made.
     """
     iterator = iter(items)
     item: T | object = next(iterator, _END)

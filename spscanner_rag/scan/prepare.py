@@ -97,10 +97,7 @@ class QueryOnText:
         return self.weights.logits(scanner, self.cosines) + np.float32(self.weights.texts * self.offset)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
-        """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
-
-        Tokens after the last unit's end are left out; one that the first unit shares with the unit before is not.
-        """
+        """The question before the tokens of units ``first`` to ``last``, inclusive; by default, of all units."""
         text, n_units = self.text, len(self.text.unit_ends)
         last = n_units - 1 if last is None else last
         token_ends = text.unit_ends[first : last + 1]
@@ -228,10 +225,7 @@ class Reading:
         statistics: LexicalStatistics | None = None,
         vectors: SentenceVectors | None = None,
     ) -> QueryOnText:
-        """Tokenize a question and match it with a text, by default a collection of its own.
-
-        ``vectors`` are those of the text's units; without them, where there is an encoder, it reads the text.
-        """
+        """Tokenize a question and match it with a text, by default a collection of its own."""
         query = folded(query) if self.folds else query
         question_ids, starts, ends = encode_question(self.tokenizer, query)
         asked = QueryOnText(text, question_ids, repeats_every(self.reanchor_tokens, len(question_ids)))

@@ -1,8 +1,4 @@
-"""The kernels between the two projections of a Mamba-2 layer: their interface, which is the plain torch version.
-
-A `Kernels` is chosen once, when a model is loaded (`spscanner_rag.mamba2.backends`), and given to its layers by
-`ScannerModel.use_kernels`.
-"""
+"""The kernels between the two projections of a Mamba-2 layer: their interface, which is plain torch."""
 
 from __future__ import annotations
 
@@ -99,10 +95,9 @@ def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
 
 
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Depthwise convolution over tokens, the fastest way on a CPU: (batch, tokens, channels).
+    """Depthwise convolution as an image of one row, the fastest way on a CPU: (batch, tokens, channels).
 
-    An image of one row in the channels-last layout needs no copy to make tokens innermost. ``inputs`` are (batch,
-    d_conv - 1 + tokens, channels), ``weight`` is (channels, 1, d_conv), ``bias`` (channels,).
+    ``inputs``: (batch, d_conv - 1 + tokens, channels), ``weight``: (channels, 1, d_conv), ``bias``: (channels,).
     """
     image = inputs.transpose(1, 2).unsqueeze(2)  # (batch, channels, 1, d_conv - 1 + tokens)
     return F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight)).squeeze(2).transpose(1, 2)

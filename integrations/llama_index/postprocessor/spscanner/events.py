@@ -20,10 +20,7 @@ def reranking(
     top_n: int,
     model_name: str,
 ) -> Iterator[list[NodeWithScore]]:
-    """Send start and end events of instrumentation and callbacks; the body fills the list of nodes that it gets.
-
-    After an error or a cancellation, they have no nodes; the dropped span and the callback's payload have it.
-    """
+    """Send start and end events; the body fills the list of nodes, which is empty after an error."""
     found: list[NodeWithScore] = []
     dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))
     payload: dict[str, Any] = {

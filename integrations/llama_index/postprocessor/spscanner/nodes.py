@@ -57,10 +57,7 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
 
 
 def followed(node: BaseNode, objects: Mapping[str, Any] | None = None) -> BaseNode:
-    """The node that an `IndexNode` stands for, by its ``obj`` or in ``objects``, else the node itself.
-
-    An object of another kind, such as a retriever, is left to who retrieves the node.
-    """
+    """The node that an `IndexNode` stands for, by its ``obj`` or in ``objects``, else the node itself."""
     for _ in range(_MOST_FOLLOWED):
         if not isinstance(node, IndexNode):
             break
@@ -99,10 +96,7 @@ def page_label(node: BaseNode) -> object:
 
 
 def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
-    """Equal for nodes whose documents are read as one text; None if the node's document is read alone.
-
-    That is the value under ``document_key``, or, for ``AUTO``, the file of a node that has a page.
-    """
+    """Equal for nodes whose documents are read as one text; None if the node's document is read alone."""
     if document_key != AUTO:
         value = None if document_key is None else node.metadata.get(document_key)
         return value if isinstance(value, str | int | float | None) else repr(value)
@@ -118,10 +112,7 @@ def read_nodes(
     group_by: GroupBy = "document",
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
-    """Join the nodes of each document, or of all documents with the same `group_of`; with "node" none are joined.
-
-    Nodes without text and duplicates are left out. ``sources`` holds whole texts of documents by id.
-    """
+    """Join the nodes of each document or `group_of`; ``sources`` holds whole texts of documents by id."""
     pieces, owners = _pieces(nodes, document_key)
     if group_by == "document":
         texts = join_pieces(pieces, sources)
@@ -131,10 +122,7 @@ def read_nodes(
 
 
 class WholeDocuments:
-    """Finds the document that a node was cut from where its SOURCE does not name one, as after a new reading.
-
-    That is the only one with the node's text among those of its file, or, for a node without a file, among all.
-    """
+    """Finds the document of a node whose SOURCE names none: the only one of its file, or of all, with its text."""
 
     def __init__(self, documents: Iterable[BaseNode]) -> None:
         self._of_file: dict[Hashable, list[BaseNode]] = {}

@@ -193,10 +193,7 @@ def _record(node: BaseNode) -> dict[str, Any]:
 
 
 def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
-    """All nodes of an index, from its document store or from a vector store that keeps the text.
-
-    Raises ``ValueError`` if neither gives any.
-    """
+    """All nodes of an index, from its document store or a vector store with text; else ``ValueError``."""
     stored = index.docstore.docs
     if not stored:
         store = getattr(index, "vector_store", None)
