@@ -16,7 +16,7 @@ from spscanner_rag.retrieval import JoinedText, Piece, join_pieces
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
-from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.retrieval.search import Selection, score
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -117,5 +117,6 @@ def _answered(
 def _read(scanner: Scanner, query: str, corpus: Corpus, numbers: Sequence[int]) -> list[str]:
     """The ten best sentences of some texts."""
     texts: list[JoinedText] = [corpus.texts[number] for number in numbers]
-    hits = search(scanner, query, texts, Selection(top_k=10), collection=corpus.collection)
+    chosen = Selection(top_k=10)
+    hits = score(scanner, query, texts, chosen, collection=corpus.collection).hits(chosen)
     return [hit.text for hit in hits]

@@ -18,7 +18,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
 from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
 

@@ -31,7 +31,7 @@ DIGESTS: Final = "sha256"
 
 _BLOCK_BYTES: Final = 2**20
 _FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
-_CONTENT: Final = "config"
+CONTENT: Final = "config"
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -51,7 +51,7 @@ class Digests:
                 )
             _refuse_other(name, digest)
         if self.content:
-            _refuse_other(_CONTENT, self.content)
+            _refuse_other(CONTENT, self.content)
 
     @classmethod
     def from_config(cls, value: object) -> "Digests":
@@ -60,8 +60,8 @@ class Digests:
             raise ValueError(
                 f"spscanner.{DIGESTS} is {value!r}; expected an object of file names and digests"
             )
-        files = {name: digest for name, digest in value.items() if name != _CONTENT}
-        return cls(files, value.get(_CONTENT, ""))
+        files = {name: digest for name, digest in value.items() if name != CONTENT}
+        return cls(files, value.get(CONTENT, ""))
 
     @classmethod
     def of_files(cls, paths: Iterable[Path]) -> "Digests":
@@ -70,11 +70,11 @@ class Digests:
 
     def check_config(self, config: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` if a parsed ``config.json`` with digests is not the one that was saved."""
-        if _CONTENT in config["spscanner"][DIGESTS] and _digest_of_config(config) != self.content:
+        if CONTENT in config["spscanner"][DIGESTS] and digest_of_config(config) != self.content:
             raise ValueError(
-                f"its content is not the one of spscanner.{DIGESTS}.{_CONTENT}, so it was damaged or edited;"
+                f"its content is not the one of spscanner.{DIGESTS}.{CONTENT}, so it was damaged or edited;"
                 f" download or save the checkpoint again (if you changed it on purpose, remove"
-                f" spscanner.{DIGESTS}.{_CONTENT})"
+                f" spscanner.{DIGESTS}.{CONTENT})"
             )
 
     @contextmanager
@@ -117,17 +117,10 @@ class Digests:
             )
 
 
-def with_own_digest(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with digests of files as JSON holds it, and the digest of its content added."""
-    parsed: dict[str, Any] = json.loads(json.dumps(config))
-    parsed["spscanner"][DIGESTS][_CONTENT] = _digest_of_config(parsed)
-    return parsed
-
-
-def _digest_of_config(config: Mapping[str, Any]) -> str:
+def digest_of_config(config: Mapping[str, Any]) -> str:
     """The SHA-256 of a parsed ``config.json`` without that entry, whatever its white space and order of keys."""
     section = config["spscanner"]
-    others = {name: value for name, value in section[DIGESTS].items() if name != _CONTENT}
+    others = {name: value for name, value in section[DIGESTS].items() if name != CONTENT}
     content = {**config, "spscanner": {**section, DIGESTS: others}}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 

@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Unpack
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
+from safetensors.torch import load
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.digests import fingerprint
@@ -27,7 +26,7 @@ from spscanner_rag.checkpoint.file_access import (
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
-from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, quantized, restored
+from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.sentences import TokenEncoder
 
@@ -80,22 +79,6 @@ def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor of a cross-reader, by name."""
     own = {name: sizes for name, sizes in shape.tensors().items() if name != WORD_EMBEDDINGS}
     return own | {HEAD: (shape.hidden_size + 2,)}
-
-
-def write_encoder(path: Path, encoder: EncoderFile) -> None:
-    """Write an encoder to one file, its matrices in int8; the permissions are those of a new file."""
-    description = {
-        "config": json.dumps({"model_type": "bert"} | asdict(encoder.shape)),
-        "tokenizer": encoder.tokenizer.to_str(),
-        "prefix": encoder.prefix,
-        "first_token": json.dumps(encoder.first_token),
-    }
-    path.touch()
-    mode = path.stat().st_mode
-    cross = quantized(restored(encoder.cross or {}))
-    tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
-    save_file(tensors, path, metadata=description)
-    path.chmod(mode)  # safetensors makes it private
 
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:

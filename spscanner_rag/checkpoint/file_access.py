@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.text.escaping import unbroken
@@ -131,8 +131,3 @@ def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
     except ValueError as error:
         fault = str(error)
     raise CheckpointError(f"{path}: {fault}; {_NEXT}")
-
-
-def write_word_vectors(path: Path, vectors: WordVectors) -> None:
-    """Write a table of word vectors, with the permissions of a new file: safetensors would make it private."""
-    path.write_bytes(save(vectors.to_arrays()))

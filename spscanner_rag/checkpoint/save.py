@@ -10,18 +10,21 @@ had begun.
 import json
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import torch
 from safetensors import SafetensorError
+from safetensors.numpy import save
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
-from spscanner_rag.checkpoint.digests import DIGESTS, Digests, with_own_digest
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, write_encoder
+from spscanner_rag.checkpoint.digests import CONTENT, DIGESTS, Digests, digest_of_config
+from spscanner_rag.checkpoint.encoder_file import CROSS, EncoderFile
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     ENCODER,
@@ -30,12 +33,13 @@ from spscanner_rag.checkpoint.file_access import (
     WORD_VECTORS,
     CheckpointError,
     first_line,
-    write_word_vectors,
 )
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
+from spscanner_rag.checkpoint.unfinished import fsync_file
+from spscanner_rag.checkpoint.whole_file import PLACE, one_at_a_time, sync_folder
+from spscanner_rag.encoder.bert import quantized, restored
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 
@@ -96,7 +100,7 @@ def save_checkpoint(
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).files}
-        config = json.dumps(with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)
+        config = json.dumps(_with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)
         (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _publish(staging, folder, inside=inside)
@@ -187,3 +191,31 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         fsync_file(target)
         shutil.copymode(source, target)
+
+
+def _with_own_digest(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with digests of files as JSON holds it, and the digest of its content added."""
+    parsed: dict[str, Any] = json.loads(json.dumps(config))
+    parsed["spscanner"][DIGESTS][CONTENT] = digest_of_config(parsed)
+    return parsed
+
+
+def write_word_vectors(path: Path, vectors: WordVectors) -> None:
+    """Write a table of word vectors, with the permissions of a new file: safetensors would make it private."""
+    path.write_bytes(save(vectors.to_arrays()))
+
+
+def write_encoder(path: Path, encoder: EncoderFile) -> None:
+    """Write an encoder to one file, its matrices in int8; the permissions are those of a new file."""
+    description = {
+        "config": json.dumps({"model_type": "bert"} | asdict(encoder.shape)),
+        "tokenizer": encoder.tokenizer.to_str(),
+        "prefix": encoder.prefix,
+        "first_token": json.dumps(encoder.first_token),
+    }
+    path.touch()
+    mode = path.stat().st_mode
+    cross = quantized(restored(encoder.cross or {}))
+    tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
+    save_file(tensors, path, metadata=description)
+    path.chmod(mode)  # safetensors makes it private

@@ -2,10 +2,8 @@
 
 import errno
 import os
-import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,41 +16,19 @@ if sys.platform != "win32":
     import fcntl
 
 PLACE: Final = ".new-checkpoint"
-_LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
-"""Unfinished files, and folders of checkpoints, that have a name of their own."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-@contextmanager
-def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
-    """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
-
-    A killed program leaves ``NAME.part`` behind, and the next attempt replaces it, so only one program may write
-    the same file at a time. With ``shared`` each writer has an unfinished file of its own: the last one wins. An
-    existing file keeps its permissions.
-    """
-    unfinished = _own_unfinished(path) if shared else path.with_name(f"{path.name}.part")
-    unfinished.unlink(missing_ok=True)  # may also be a link that leads elsewhere
-    with _replacing(path, unfinished):
-        yield unfinished
-        fsync_file(unfinished)
-        if path.exists():
-            shutil.copymode(path, unfinished)
-
-
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write bytes, or a text as UTF-8, whole or not at all; among several programs the last one wins.
-
-    A link is followed, and an existing file keeps its permissions. A device or named pipe is written to directly.
-    """
+    """Write bytes, or a text as UTF-8, whole or not at all, through links, with an existing file's permissions."""
     data = content.encode() if isinstance(content, str) else content
     if is_special(path):
         path.write_bytes(data)
         return
     target = path.resolve()
-    unfinished = _own_unfinished(target)
-    with _replacing(target, unfinished), unfinished.open("xb") as file:
+    unfinished = own_unfinished(target)
+    with replacing(target, unfinished), unfinished.open("xb") as file:
         if target.exists():  # before the content is in the file, so that nobody else can read it
             shutil.copymode(target, unfinished)
         file.write(data)
@@ -73,25 +49,6 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
-    """Remove what killed programs left unfinished, unchanged for ``older_than`` seconds; return the names."""
-    names: list[str] = []
-    with suppress(OSError):  # no such folder, or one that cannot be listed
-        names = [name for name in os.listdir(folder) if _LEFTOVER.fullmatch(name)]
-    limit, removed = time.time() - older_than, []
-    for name in names:
-        path = folder / name
-        with suppress(OSError):  # another program may be removing it
-            if path.lstat().st_mtime > limit:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-            removed.append(name)
-    return removed
 
 
 @contextmanager
@@ -115,12 +72,13 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _own_unfinished(target: Path) -> Path:
+def own_unfinished(target: Path) -> Path:
+    """A name beside the target that nobody else takes."""
     return target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")
 
 
 @contextmanager
-def _replacing(target: Path, unfinished: Path) -> Iterator[None]:
+def replacing(target: Path, unfinished: Path) -> Iterator[None]:
     """Let an unfinished file take the place of the target after the block, or remove it after an error."""
     try:
         with telling_of_full_disks(target):
@@ -146,9 +104,3 @@ def current_files(folder: Path) -> Path:
     """Return the folder that a checkpoint is read from: the given one, unless a save into it was interrupted."""
     place = folder / PLACE
     return place if (place / CONFIG).is_file() else folder
-
-
-def fsync_file(path: Path) -> None:
-    """Let a file's content reach the disk before a rename makes the file count."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

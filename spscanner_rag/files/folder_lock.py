@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from spscanner_rag.checkpoint.whole_file import remove_leftovers
+from spscanner_rag.checkpoint.unfinished import remove_leftovers
 
 if sys.platform == "win32":
     import msvcrt

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from spscanner_rag.checkpoint.whole_file import is_special, remove_leftovers, write_whole
+from spscanner_rag.checkpoint.unfinished import remove_leftovers
+from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT
 
 

@@ -325,24 +325,17 @@ def _standardized(values: Sequence[float]) -> NDArray[np.float64]:
     return np.asarray((scores - scores.mean()) / max(float(scores.std()), 1e-9))
 
 
-def restrict(joined: JoinedText, admits: Callable[[int], bool]) -> JoinedText | None:
-    """The text with only those pieces, by index, that a filter admits; None without any. No score changes."""
-    placed = tuple(piece for piece in joined.placed if admits(piece.number))
-    if not placed:
-        return None
-    return joined if len(placed) == len(joined.placed) else replace(joined, placed=placed)
-
-
 def _admitted(
     texts: Sequence[ReadText[Item]], admits: Callable[[Item], bool] | None
 ) -> dict[int, ReadText[Item]]:
-    """Texts by index, restricted to the items that a filter admits."""
-    if admits is None:
-        return dict(enumerate(texts))
+    """Texts by index, with only those pieces that a filter admits; no score changes."""
     admitted = {}
     for number, text in enumerate(texts):
-        items = text.items
-        joined = restrict(text.joined, lambda piece, items=items: admits(items[piece]))  # type: ignore[misc]
-        if joined is not None:
-            admitted[number] = replace(text, joined=joined)
+        placed = text.joined.placed
+        if admits is not None:
+            placed = tuple(piece for piece in placed if admits(text.items[piece.number]))
+            if not placed:
+                continue
+        same = len(placed) == len(text.joined.placed)
+        admitted[number] = text if same else replace(text, joined=replace(text.joined, placed=placed))
     return admitted

@@ -1,6 +1,6 @@
 """Check the options that all framework classes take, and make one search of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.answers import (
     Answer,
-    KeptPiece,
     Result,
     ReturnNodes,
     check_return_nodes,
@@ -19,8 +18,7 @@ from spscanner_rag.retrieval.answers import (
 from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.held import Item, ReadText
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.search import Hit, Scored, Selection, score
+from spscanner_rag.retrieval.search import Scored, Selection, score
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.token_counts import budget_counter, resolve_counter
@@ -86,25 +84,6 @@ class SentenceSearch:
         """The same search with scores relative to all texts of a corpus, whichever are read."""
         return replace(self, collection=corpus.collection)
 
-    def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
-        """The best passages of all texts together."""
-        scored = self._scored(query, texts, cancelled)
-        return [] if scored is None else scored.hits(self.selection)
-
-    def _scored(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled) -> Scored | None:
-        """The scores of all sentences. If there is nothing to read, no scorer is loaded."""
-        if not any(joined.text.strip() for joined in texts):
-            return None
-        return score(
-            self.choice.resolve(),
-            query,
-            texts,
-            self.selection,
-            collection=self.collection,
-            batch_size=self.batch_size,
-            cancelled=cancelled,
-        )
-
     def answer(
         self,
         query: str,
@@ -113,9 +92,18 @@ class SentenceSearch:
         cancelled: Cancelled = never,
     ) -> list[Result]:
         """The best sentences of all texts together, or their pieces, as the objects of a framework's `Answer`."""
-        scored = self._scored(query, [text.joined for text in texts], cancelled)
-        if scored is None:
-            return []
+        joined = [text.joined for text in texts]
+        if not any(each.text.strip() for each in joined):
+            return []  # and no scorer is loaded
+        scored = score(
+            self.choice.resolve(),
+            query,
+            joined,
+            self.selection,
+            collection=self.collection,
+            batch_size=self.batch_size,
+            cancelled=cancelled,
+        )
 
         def chosen(selection: Selection) -> Answer[Item, Result]:
             answer = made(self.keep_retrieval_score)
@@ -126,7 +114,12 @@ class SentenceSearch:
         if self.selection.max_tokens is not None and self.return_nodes != "node":
             answer = self._within_budget(answer, chosen)
         if self.keep_compression and answer.found:
-            tokens = self._tokens(map(answer.content, answer.found), (text.joined.text for text in texts))
+            count = self.token_counter()
+            assert count is not None, "`of` asks for a counter"
+            tokens = (
+                sum(map(count, map(answer.content, answer.found))),
+                sum(count(each.text) for each in joined),
+            )
             for result in answer.found:
                 answer.set_compression(result, *tokens)
         return answer.found
@@ -144,7 +137,11 @@ class SentenceSearch:
                 answer.add_sentence(hit, texts[hit.joined])
             return
         pruned = self.return_nodes == "pruned"
-        kept = self.pieces(scored, selection, pruned=pruned)
+        kept = kept_pieces(scored.texts, scored.hits(replace(selection, merge=False)))
+        if pruned:
+            kept = [piece for piece in kept if piece.spans]
+        if selection.order == "score":
+            kept.sort(key=lambda piece: -piece.best.logit)
         count = self.token_counter() if kept and pruned else None
         for own in kept:
             text, cut_down = texts[own.joined], None
@@ -187,15 +184,6 @@ class SentenceSearch:
         answer.found.clear()
         return answer
 
-    def pieces(self, scored: Scored, selection: Selection, *, pruned: bool = False) -> list[KeptPiece]:
-        """The pieces with the best sentences, in the order selected; ``pruned``: only those with text left."""
-        kept = kept_pieces(scored.texts, scored.hits(replace(selection, merge=False)))
-        if pruned:
-            kept = [piece for piece in kept if piece.spans]
-        if selection.order == "score":
-            kept.sort(key=lambda piece: -piece.best.logit)
-        return kept
-
     @property
     def at_once(self) -> int:
         """How many searches may run at a time: few here, and as many as a scorer that asks a server says."""
@@ -207,11 +195,6 @@ class SentenceSearch:
         if count_tokens is None:
             return getattr(self.choice.resolve(), "count_tokens", None)
         return resolve_counter(count_tokens)
-
-    def _tokens(self, *texts: Iterable[str]) -> tuple[int, ...]:
-        count = self.token_counter()
-        assert count is not None, "`of` asks for a counter"
-        return tuple(sum(map(count, some)) for some in texts)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         options = self.return_nodes, self.keep_retrieval_score, self.keep_compression

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,27 +72,14 @@ class Scored:
 
     def hits(self, choose: Selection) -> list[Hit]:
         """The passages of a selection."""
-        hits: list[Hit] = []
-        if not self.texts:
-            return hits
-        for number, passage in self._together.select(choose):
+        hits = []
+        for number, passage in self._together.select(choose) if self.texts else ():
             start, end, own = passage.start, passage.end, self.scanned[number]
             logit = float(own.logits[slice(*np.searchsorted(own.starts, (start, end)))].max())
             place = self.texts[number].place(start, end)
             of_text = self.best[number], self.answerable[number]
             hits.append(Hit(passage.text, passage.score, logit, number, place, start, end, *of_text))
         return hits
-
-
-def search(
-    scorer: Scorer,
-    query: str,
-    texts: Sequence[JoinedText],
-    choose: Selection,
-    **options: Any,  # noqa: ANN401
-) -> list[Hit]:
-    """The hits of ``choose`` in what `score` gives; ``options`` are its other arguments."""
-    return score(scorer, query, texts, choose, **options).hits(choose)
 
 
 def score(

@@ -191,7 +191,9 @@ class Pipeline:
             if self.reading.lexical and collection is not None:
                 key = request.query, text.words.language
                 if key not in known:
-                    known[key] = self.reading.statistics(request.query, collection, text.words.language)
+                    known[key] = collection.statistics(
+                        request.query, self.reading.match_options, text.words.language
+                    )
                 statistics = known[key]
             asked = self.reading.pair(request.query, text, statistics, vectors)
             meter.check()

@@ -14,7 +14,6 @@ from spscanner_rag.checkpoint.file_access import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors
-from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
@@ -26,7 +25,6 @@ from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
-from spscanner_rag.text.languages import ENGLISH
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
@@ -211,12 +209,6 @@ class Reading:
     def lexical(self) -> bool:
         """True if a text's logits depend on the words of the collection that it belongs to."""
         return self.lexical_match or self.lexical_prior
-
-    def statistics(
-        self, query: str, collection: CollectionIndex, language: str = ENGLISH
-    ) -> LexicalStatistics:
-        """Statistics of a question over a collection, for `pair` with a text in ``language``."""
-        return collection.statistics(query, self.match_options, language)
 
     def pair(
         self,

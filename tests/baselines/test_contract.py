@@ -20,9 +20,10 @@ from spscanner_rag.baselines import (
     Propositions,
 )
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.retrieval.search import Selection
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
 from tests.baselines.conftest import Says, letters, propositions_by
+from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
 TEXTS = [

@@ -120,7 +120,7 @@ def test_notes_that_json_changes_have_the_digest_of_what_is_written(
 
 
 def test_other_word_vectors_are_refused(soft: Path) -> None:
-    from spscanner_rag.checkpoint.file_access import write_word_vectors
+    from spscanner_rag.checkpoint.save import write_word_vectors
 
     other = WordVectors.of_vectors(("ship", "boat"), torch.eye(2).flip(0).numpy(), "a model (MIT)")
     write_word_vectors(soft / FILES[2], other)

@@ -12,8 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder, write_encoder
+from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_rag.checkpoint.save import write_encoder
 from spscanner_rag.encoder.meaning import MeaningWeights
 
 QUESTION, TEXT = (

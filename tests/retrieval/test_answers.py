@@ -23,7 +23,8 @@ from spscanner_rag.retrieval.answers import (
 )
 from spscanner_rag.retrieval.joined_text import JoinedText, Place
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Hit, Selection, search
+from spscanner_rag.retrieval.search import Hit, Selection
+from tests.retrieval.searching import search
 
 TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
 

@@ -16,7 +16,7 @@ from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import write_corpus
-from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts, restrict
+from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
@@ -112,23 +112,6 @@ def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budg
         before = [other for other in kept if other < number]
         full = most is not None and len(before) >= most
         assert full or (budget is not None and sum(tokens[n] for n in before) + tokens[number] > budget)
-
-
-@given(st.sets(st.integers(0, 3)))
-def test_a_filter_keeps_the_text_and_drops_pieces(admitted: set[int]) -> None:
-    pieces = [
-        Piece(text=f"Page {n}.", key=str(n), source=n, start=0, group="a", position=n) for n in range(4)
-    ]
-    (joined,) = join_pieces(pieces)
-    found = restrict(joined, admitted.__contains__)
-    if not admitted:
-        assert found is None
-        return
-    assert found is not None
-    assert (found.text, found.runs) == (joined.text, joined.runs)
-    for placed in joined.placed:
-        assert found.touches(placed.start, placed.end) == (placed.number in admitted)
-    assert (found is joined) == (len(admitted) == 4)
 
 
 def test_bounds_count_what_is_estimated() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.retrieval.search import Selection
+from tests.retrieval.searching import search
 
 
 def page(text: str, number: int, **options: Any) -> Piece:

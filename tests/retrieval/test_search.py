@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Hit, Selection, search
+from spscanner_rag.retrieval.search import Hit, Selection
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled, Scorer
 from spscanner_rag.text.units import Unit
+from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
 STORY = """\

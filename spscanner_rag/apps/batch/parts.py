@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spscanner_rag.apps.batch.inputs import Row
-from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.results import ScanResult, Selection

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, whole_file, write_whole
+from spscanner_rag.checkpoint.unfinished import whole_file
+from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
 from spscanner_rag.files.json_files import difference, parse_json
 
 SETTINGS, REPLIES = "settings.json", "replies.jsonl"

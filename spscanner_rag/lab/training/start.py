@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.checkpoint.file_access import TOKENIZER, WORD_VECTORS, read_json, read_word_vectors
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.initial_weights import start_embedding, start_recall
 from spscanner_rag.lab.training.recipe import Recipe

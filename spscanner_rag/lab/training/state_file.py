@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import first_line
-from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.lab.training.inputs import Inputs, input_difference
 from spscanner_rag.lab.training.recipe import Recipe
 

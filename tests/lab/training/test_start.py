@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.file_access import write_word_vectors
+from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkpoint, train_tokenizer

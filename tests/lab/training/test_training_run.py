@@ -14,7 +14,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.checkpoint.file_access import write_word_vectors
+from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out

@@ -52,7 +52,9 @@ def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
         try:
             modules = _import_past_the_package(names)
         except ImportError as error:
-            raise ImportError(f"mamba-ssm's modules cannot be imported ({error}); {INSTALL_TRITON}") from error
+            raise ImportError(
+                f"mamba-ssm's modules cannot be imported ({error}); {INSTALL_TRITON}"
+            ) from error
     if interpreting():
         for module in modules.values():
             _fit_to_interpreter(module)
