@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from spscanner_rag.mamba2 import forks
-from spscanner_rag.scanner import Scanner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -150,15 +149,6 @@ def test_a_child_computes_with_a_baseline(
     run(BASELINES, make, save_bert(tmp_path / "bert", labels))
 
 
-@pytest.mark.slow
-def test_programs_that_only_import_fork_as_ever() -> None:
-    run("""
-    import spscanner_rag, spscanner_rag.scanner, spscanner_rag.baselines, spscanner_rag.retrieval
-
-    assert answer(torch.get_num_threads) == 2
-    """)
-
-
 def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     monkeypatch.setattr(forks, "_alone", False)
@@ -174,11 +164,3 @@ def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch:
     monkeypatch.delattr(os, "register_at_fork")
     forks.compute_in_forks.__wrapped__()
     assert len(registered) == 1
-
-
-def test_registered_once(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    registered: list[Any] = []
-    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: registered.append(hooks))
-    tiny_scanner.scan("who signed", "He signed it. It rained.")
-    tiny_scanner.scan("who signed", "He signed it. It rained.")
-    assert registered == []  # when the scanner was loaded

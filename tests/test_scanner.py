@@ -3,7 +3,7 @@
 import itertools
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -196,11 +196,6 @@ def test_window_tokens_by_default_are_the_checkpoints(
 # Results
 
 
-def test_query_counts(tiny_scanner: Scanner) -> None:
-    one, other = (tiny_scanner.scan(query, TEXT).logits for query in (QUERY, "How long was the winter?"))
-    assert np.abs(one - other).max() > 0.01
-
-
 @pytest.mark.parametrize("text", ["", " ", "\n\r\n\t", "\u00a0\u2003\u3000", "\x1c\x85"])
 def test_text_without_characters_gives_an_empty_result(
     tiny_scanner: Scanner, windowed_checkpoint: Path, text: str
@@ -212,13 +207,6 @@ def test_text_without_characters_gives_an_empty_result(
         assert result.select() == ()
         assert result.context() == ""
         assert result.text == text
-
-
-def test_scan_many_takes_any_iterable(tiny_scanner: Scanner) -> None:
-    assert tiny_scanner.scan_many([]) == []
-    assert tiny_scanner.scan_many(iter([])) == []
-    results = tiny_scanner.scan_many((query, TEXT) for query in ("one", "two"))
-    assert [result.query for result in results] == ["one", "two"]
 
 
 @pytest.mark.parametrize(("backend", "rows"), [("torch", 8), ("numba", 1)])
@@ -238,14 +226,6 @@ def test_short_texts_share_a_pass(tiny_checkpoint: Path, backend: str, rows: int
     assert shapes[0][0] == rows  # numba's kernels read one row, without padding
 
 
-def test_score_units_reads_what_it_is_given(tiny_scanner: Scanner) -> None:
-    units = [Unit(0, 4, "Four "), Unit(5, 9, "five.")]
-    assert tiny_scanner.score_units(QUERY, "Four five.", units).shape == (2,)
-    other = [Unit(0, 4, "Fore "), Unit(5, 9, "five.")]
-    assert tiny_scanner.score_units(QUERY, "", other)[0] != tiny_scanner.score_units(QUERY, "", units)[0]
-    assert tiny_scanner.score_units(QUERY, TEXT, []).shape == (0,)
-
-
 def test_lone_surrogates_are_read_as_replacement_characters(
     tiny_scanner: Scanner, windowed_checkpoint: Path
 ) -> None:
@@ -258,23 +238,6 @@ def test_lone_surrogates_are_read_as_replacement_characters(
         assert got.sentences[-1].text == broken[got.sentences[-1].start :]
         assert got.text == broken
         assert len(got.select(max_tokens=1000)) == len(got.sentences)
-
-
-def test_count_tokens(tiny_scanner: Scanner) -> None:
-    assert tiny_scanner.count_tokens("") == 0
-    assert tiny_scanner.count_tokens("The keeper") == len(
-        tiny_scanner.checkpoint.tokenizer.encode("The keeper").ids
-    )
-    assert tiny_scanner.count_tokens("a\ud800b") == tiny_scanner.count_tokens("a\ufffdb")
-
-
-def test_query_is_stripped(tiny_scanner: Scanner) -> None:
-    np.testing.assert_allclose(
-        tiny_scanner.scan(f"\n {QUERY}\t", TEXT).logits,
-        tiny_scanner.scan(QUERY, TEXT).logits,
-        atol=1e-6,
-        rtol=0,
-    )
 
 
 def test_bfloat16(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
@@ -312,13 +275,6 @@ class Lines:
 def test_segmenter_of_ones_own(tiny_checkpoint: Path) -> None:
     result = load(tiny_checkpoint, segmenter=Lines()).scan(QUERY, TEXT)
     assert [s.text for s in result.sentences] == [line for line in TEXT.splitlines() if line]
-
-
-def test_unit_ends_follow_the_checkpoint(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
-    # whatever the segmenter: it is what the model was trained with
-    for segmenter in (None, "sentence", "reference"):
-        assert load(tiny_checkpoint, segmenter=segmenter).reading.end_rule == "last_character"
-        assert load(windowed_checkpoint, segmenter=segmenter).reading.end_rule == "contained"
 
 
 def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
@@ -485,12 +441,6 @@ def test_progress_of_windows_and_of_many(windowed_checkpoint: Path) -> None:
     assert steps[-1][0] == steps[-1][1]
 
 
-def test_no_progress_without_text(tiny_scanner: Scanner) -> None:
-    steps: list[tuple[int, int]] = []
-    tiny_scanner.scan(QUERY, " ", progress=lambda *step: steps.append(step))
-    assert steps == []
-
-
 def test_what_progress_raises_comes_through(tiny_checkpoint: Path) -> None:
     class OwnError(Exception):
         pass
@@ -542,24 +492,6 @@ def test_threads_share_a_scanner(tiny_scanner: Scanner, windowed_checkpoint: Pat
             np.testing.assert_array_equal(result.logits, logits)
 
 
-def test_gradient_mode_is_left_alone(tiny_scanner: Scanner) -> None:
-    tiny_scanner.scan(QUERY, TEXT)
-    assert torch.is_grad_enabled()
-    assert not torch.is_inference_mode_enabled()
-    with torch.no_grad():
-        tiny_scanner.scan(QUERY, TEXT)
-        assert not torch.is_grad_enabled()
-
-
-def test_scanner_of_a_loaded_checkpoint(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
-    scanner = Scanner(load_checkpoint(tiny_checkpoint), segment_tokens=50)
-    np.testing.assert_allclose(
-        scanner.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=TOLERANCE, rtol=0
-    )
-    assert (scanner.device, scanner.dtype) == (torch.device("cpu"), torch.float32)
-    assert scanner.device_reason == "where the model was loaded"
-
-
 def test_attributes(tiny_checkpoint: Path) -> None:
     scanner = load(tiny_checkpoint)
     assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
@@ -570,23 +502,10 @@ def test_attributes(tiny_checkpoint: Path) -> None:
     assert scanner.device_reason == scanner.dtype_reason == "as asked for"
 
 
-@pytest.fixture
-def bfloat16_by_default() -> Iterator[None]:
-    torch.set_default_dtype(torch.bfloat16)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def test_a_pickled_scanner_scores_the_same(tiny_scanner: Scanner) -> None:
     again = pickle.loads(pickle.dumps(tiny_scanner))
     assert type(again) is Scanner
     assert np.array_equal(again.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits)
-
-
-def test_torch_default_dtype_changes_nothing(tiny_scanner: Scanner, bfloat16_by_default: None) -> None:
-    logits = tiny_scanner.scan(QUERY, TEXT * 4).logits
-    torch.set_default_dtype(torch.float32)
-    np.testing.assert_allclose(logits, tiny_scanner.scan(QUERY, TEXT * 4).logits, atol=TOLERANCE, rtol=0)
 
 
 def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Scanner) -> None:

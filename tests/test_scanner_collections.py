@@ -48,14 +48,6 @@ def test_the_right_one_of_three_short_texts_is_first(bundled: Scanner, question:
     assert sorted(document.number for document in ranked) == [0, 1, 2]
 
 
-def test_together_is_not_alone(bundled: Scanner) -> None:
-    pairs = [("How do I check the value of a field?", text) for text in DOCUMENTS]
-    alone, together = bundled.scan_many(pairs), bundled.scan_many(pairs, together=True)
-    for left, right in zip(alone, together, strict=True):
-        assert np.abs(left.logits - right.logits).max() > 0.01
-        np.testing.assert_array_equal(left.starts, right.starts)
-
-
 def test_a_collection_of_one_text_changes_nothing(bundled: Scanner) -> None:
     text = Path("examples/data/persuasion.txt").read_text(encoding="utf-8")[:20_000]
     question = "Why did Sir Walter leave Kellynch Hall?"

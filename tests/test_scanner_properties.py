@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.checkpoint import load_checkpoint
@@ -46,7 +46,6 @@ FRAGMENTS = st.one_of(
     ),
 )
 DOCUMENTS = st.lists(FRAGMENTS, max_size=10).map("".join)
-SHORT = st.lists(FRAGMENTS.map(lambda fragment: fragment[:40]), max_size=3).map("".join)
 QUERIES = st.one_of(
     st.sampled_from(["Who signed the treaty?", "東京", "x", "the who"]),
     st.text(st.characters(), min_size=1, max_size=20).filter(lambda query: bool(query.strip())),
@@ -120,14 +119,6 @@ def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) ->
     logits = scanner.score_units(query, text, scanner.segment(text))
     np.testing.assert_array_equal(logits, expected.logits)
     check_equal(windowed[64].scan(query, text), expected)
-
-
-@settings(max_examples=30)
-@given(QUERIES, SHORT, st.sampled_from([1, 7]))
-@example("treaty", "The keeper signed the treaty. He left. " * 3, 1)
-@example("treaty", "The keeper signed the treaty. He left. " * 3, 7)
-def test_short_segments(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
-    check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
 
 
 @settings(max_examples=40)

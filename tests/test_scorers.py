@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Request, ScanCancelled, Scorer, score_batch, segment
-from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.scorers import Request, ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a "), Unit(2, 3, "b")]
@@ -35,14 +33,6 @@ class ReturnsAll(Returns):
 
 def never() -> bool:
     return False
-
-
-def test_scanners_are_scorers(tiny_scanner: Scanner) -> None:
-    assert isinstance(tiny_scanner, Scorer)
-    assert isinstance(Returns(0), Scorer)
-    assert not isinstance("scanner", Scorer)
-    assert segment(tiny_scanner, "One. Two.") == tiny_scanner.segment("One. Two.")
-    assert segment(Returns(0), "One. Two.") == SentenceSegmenter().segment("One. Two.")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spscanner_rag.checkpoint.config import ScannerSettings, canonical_name, read_config
+from spscanner_rag.checkpoint.config import ScannerSettings, read_config
 from spscanner_rag.mamba2.config import Mamba2Config
 
 TRANSFORMERS: dict[str, Any] = {
@@ -20,25 +19,6 @@ TRANSFORMERS: dict[str, Any] = {
     "n_groups": 2,
     "state_size": 8,
 }
-SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim": 8, "d_state": 4}
-
-
-@pytest.mark.parametrize(
-    ("stored", "name"),
-    [
-        ("backbone.embeddings.weight", "backbone.embedding.weight"),
-        ("embeddings.weight", "backbone.embedding.weight"),
-        ("backbone.embedding.weight", "backbone.embedding.weight"),
-        ("layers.3.mixer.A_log", "backbone.layers.3.mixer.A_log"),
-        ("backbone.layers.3.mixer.A_log", "backbone.layers.3.mixer.A_log"),
-        ("norm_f.weight", "backbone.norm_f.weight"),
-        ("lm_head.weight", "lm_head.weight"),
-        ("binary_head.weight", "binary_head.weight"),
-        ("match_embedding.weight", "match_embedding.weight"),
-    ],
-)
-def test_canonical_name(stored: str, name: str) -> None:
-    assert canonical_name(stored) == name
 
 
 def test_transformers_keys() -> None:
@@ -71,12 +51,6 @@ def test_transformers_defaults_are_those_of_transformers() -> None:
 @pytest.mark.parametrize("limit", [[0.0, float("inf")], [0.0, {"__float__": "Infinity"}]])
 def test_infinity_as_transformers_writes_it(limit: list[object]) -> None:
     assert read_config(TRANSFORMERS | {"time_step_limit": limit}).dt_limit == (0.0, float("inf"))
-
-
-def test_what_transformers_saves_is_read(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    transformers.Mamba2Config(**TRANSFORMERS).save_pretrained(tmp_path)
-    assert read_config(json.loads((tmp_path / "config.json").read_text())) == read_config(TRANSFORMERS)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +111,6 @@ def test_parts_of_the_lexical_channel_have_names() -> None:
     compared = replace(settings, surroundings=True, text_weight=0.5)
     assert compared.lexical_names[-1] == "whole documents compared (weight 0.5)"
     assert ScannerSettings(least_units=300).lexical_names == []
-
-
-def test_settings_left_out_are_off() -> None:
-    assert ScannerSettings.from_dict({"format": 1, "segmenter": "reference"}) == ScannerSettings("reference")
-    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {}, 0)
 
 
 @pytest.mark.parametrize(

@@ -121,19 +121,6 @@ def answered_503() -> Exception:
     return error
 
 
-def test_names_that_may_be_repositories() -> None:
-    for name in (
-        *("./model", "../model", "/model", "~/model", "a/b/c"),
-        "a\\b",
-        "owner/",
-        "with space",
-        "é/x",
-    ):
-        assert hub.is_local_path(name)
-    for name in ("MambaRetriever/SPScanner-130m", "gpt2", "a.b/c_d-1.5"):
-        assert not hub.is_local_path(name)
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -189,8 +176,3 @@ def test_what_the_client_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         }
     ]
     assert bar(total=3, disable=False).disable
-
-
-def test_nothing_in_the_cache(tmp_path: Path) -> None:
-    with refused(f"in the cache {tmp_path}, and the network is off"):
-        hub.download("owner/name", ("config.json",), cache_dir=tmp_path, local_files_only=True)

@@ -69,13 +69,6 @@ def test_round_trip(folder: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
     assert torch.equal(outputs(loaded.model), outputs(model))
 
 
-def test_loaded_model_can_be_used_and_trained(folder: Path) -> None:
-    model = load_model(folder)
-    assert not model.training
-    assert not any(tensor.is_meta for tensor in [*model.parameters(), *model.buffers()])
-    assert all(parameter.requires_grad for parameter in model.parameters())
-
-
 def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
     loaded = load_model(folder, dtype=torch.bfloat16)
     assert loaded.dtype == torch.bfloat16
@@ -146,12 +139,6 @@ def test_training_reads_no_file_again(folder: Path, opened: list[str], head: boo
     assert Counter(opened) == (LOADED if head else without_digests)
 
 
-def test_loading_draws_no_random_numbers(folder: Path) -> None:
-    before = torch.get_rng_state()
-    load_model(folder)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 # The published layout
 
 
@@ -215,13 +202,6 @@ def test_a_new_head_is_the_same_every_time(base: Path) -> None:
     assert float(first.binary_head.bias.detach()) == 0
 
 
-@pytest.mark.parametrize("require_head", [True, False])
-def test_half_a_head(folder: Path, require_head: bool) -> None:
-    edit_weights(folder, lambda tensors: tensors.pop("binary_head.bias"))
-    with refused(r"tensor binary_head\.bias is missing"):
-        load_model(folder, require_head=require_head)
-
-
 # Refusals
 
 
@@ -246,20 +226,6 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
         load_checkpoint(folder)
     assert str(folder) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("tensor", "off"),
-    [
-        ("match_embedding.weight", {"match": False}),
-        ("lexical_prior.weight", {"prior": False, "surroundings": False}),
-        ("surroundings.bias", {"surroundings": False}),
-    ],
-)
-def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str, off: dict[str, bool]) -> None:
-    edit_config(folder, lambda config: config["spscanner"]["lexical"].update(off))
-    with refused(f"tensor {tensor} has no place"):
-        load_model(folder)
 
 
 @pytest.mark.parametrize(
@@ -335,15 +301,6 @@ def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) ->
     assert loaded.config.ngroups == 2
     for name, tensor in loaded.backbone.state_dict().items():
         assert torch.equal(tensor, state[name.replace("embedding.", "embeddings.")]), name
-
-
-def test_transformers_shards(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    original = transformers.Mamba2ForCausalLM(transformers.Mamba2Config(**TRANSFORMERS))
-    original.save_pretrained(tmp_path, max_shard_size="20KB")
-    assert (tmp_path / "model.safetensors.index.json").is_file()
-    loaded = load_model(tmp_path, require_head=False)
-    assert torch.equal(loaded.backbone.embedding.weight, original.backbone.embeddings.weight)
 
 
 @pytest.mark.slow

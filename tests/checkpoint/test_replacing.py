@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -23,7 +22,7 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import CONFIG, SETTINGS, assert_same_weights, remove_digests
+from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 
 # every way in which saving changes a folder, as `os` offers it to pathlib, shutil and our own code
 CHANGES = ("mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync")
@@ -123,26 +122,6 @@ def test_killed_at_every_change(
     assert 4 < sum(seen) < len(seen) - 4
 
 
-@pytest.mark.slow
-def test_killed_again_while_it_completes(
-    folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, tiny_tokenizer: Tokenizer
-) -> None:
-    """A second save, which completes the first, is killed too: what loads is always one of the three."""
-    third = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True)
-    wholes = [content(load_checkpoint(folder))]
-    for whole, tokenizer in ((other, other_tokenizer), (third, tiny_tokenizer)):
-        save_checkpoint(folder.parent / "whole", whole, SETTINGS, tokenizer)
-        wholes.append(content(load_checkpoint(folder.parent / "whole")))
-    draw = random.Random(0)
-    for number in range(1, 30):
-        save_killed(folder, other, other_tokenizer, draw.randrange(8, 20))
-        assert content(load_checkpoint(folder)) in wholes
-        save_killed(folder, third, tiny_tokenizer, number)
-        assert content(load_checkpoint(folder)) in wholes
-    save_checkpoint(folder, third, SETTINGS, tiny_tokenizer)
-    assert content(load_checkpoint(folder)) == wholes[2]
-
-
 def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerModel) -> None:
     tokenizer = (folder / "tokenizer.json").read_bytes()
     with torch.no_grad():
@@ -151,19 +130,6 @@ def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerM
         save_killed(folder, model, None, number)
         load_checkpoint(folder)
         assert (folder / "tokenizer.json").read_bytes() == tokenizer
-
-
-def test_nothing_is_left_behind(folder: Path, other: ScannerModel, other_tokenizer: Tokenizer) -> None:
-    (folder / "notes.md").write_text("mine")
-    (folder / "runs").mkdir()
-    (folder / "runs" / "log").write_text("mine too")
-    before = sorted(path.name for path in folder.iterdir())
-    save_checkpoint(folder, other, SETTINGS, other_tokenizer)
-    assert_same_weights(load_model(folder), other)
-    assert sorted(path.name for path in folder.iterdir()) == before
-    assert all(path.stat().st_nlink == 1 for path in folder.iterdir() if path.is_file())
-    assert (folder / "notes.md").read_text() == "mine"
-    assert (folder / "runs" / "log").read_text() == "mine too"
 
 
 @pytest.mark.parametrize(("place", "name"), [(save, "save_file"), (os, "fsync"), (os, "rename")])

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import ScannerSettings, load_model, save, save_checkpoint
+from spscanner_rag.checkpoint import ScannerSettings, save, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import SETTINGS, assert_same_weights, is_float32, refused
+from tests.checkpoint.conftest import SETTINGS, refused
 
 
 def test_saved_files(folder: Path) -> None:
@@ -31,17 +30,6 @@ def test_saved_files(folder: Path) -> None:
     assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert len(modes) == 1, modes  # all as the umask has it, none private
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: torch.dtype) -> None:
-    save_checkpoint(tmp_path / "new" / "small", model, SETTINGS, None, dtype=dtype)
-    for name, tensor in load_file(tmp_path / "new" / "small" / "model.safetensors").items():
-        kept = is_float32(name)
-        assert tensor.dtype == (torch.float32 if kept else dtype), name
-    once = load_model(tmp_path / "new" / "small")
-    save_checkpoint(tmp_path / "again", once, SETTINGS, None, dtype=dtype)
-    assert_same_weights(load_model(tmp_path / "again"), once)
 
 
 def test_a_failed_save_leaves_no_folder(

@@ -12,7 +12,6 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     find_tokenizer,
     read_tokenizer,
     refuse_small_vocabulary,
-    without_limits,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from tests.checkpoint.conftest import fill_cache, refused
@@ -47,21 +46,6 @@ def test_another_tokenizer_by_path(folder: Path, tmp_path_factory: pytest.TempPa
     found = find_tokenizer(str(given) if "name" in kind else given, empty, False, **OFFLINE)
     assert found.truncation is None
     assert found.padding is None
-
-
-def test_a_given_tokenizer_is_not_changed(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
-    assert find_tokenizer(tiny_tokenizer, tmp_path, False, **OFFLINE) is tiny_tokenizer
-    given = limited(tiny_tokenizer)
-    found = find_tokenizer(given, tmp_path, False, **OFFLINE)
-    assert found.truncation is None
-    assert found.padding is None
-    assert given.truncation is not None
-    assert given.padding is not None
-
-
-def test_without_limits_keeps_special_tokens(tiny_tokenizer: Tokenizer) -> None:
-    found = without_limits(limited(tiny_tokenizer))
-    assert found.token_to_id("<|endoftext|>") == tiny_tokenizer.token_to_id("<|endoftext|>")
 
 
 def test_published_scanner_takes_its_own_first(folder: Path) -> None:
@@ -123,14 +107,6 @@ def test_vocabulary_smaller_than_the_tokenizer(tiny_tokenizer: Tokenizer) -> Non
         refuse_small_vocabulary(
             Mamba2Config(vocab_size=highest, **config), tiny_tokenizer, Path("config.json")
         )
-
-
-def test_added_tokens_count(tiny_tokenizer: Tokenizer) -> None:
-    config = Mamba2Config(d_model=16, n_layer=1, headdim=8, vocab_size=tiny_tokenizer.get_vocab_size())
-    more = Tokenizer.from_str(tiny_tokenizer.to_str())
-    more.add_tokens(["<one more>"])
-    with refused("vocab_size"):
-        refuse_small_vocabulary(config, more, Path("config.json"))
 
 
 def edited(folder: Path, **parts: Any) -> Path:

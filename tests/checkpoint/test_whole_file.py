@@ -60,23 +60,6 @@ def test_a_file_that_cannot_be_written_to_is_replaced(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "read-only").stat().st_mode) == 0o444
 
 
-def test_a_long_name_in_a_wide_alphabet(tmp_path: Path) -> None:
-    path = tmp_path / ("東" * 83 + ".json")  # 254 bytes, of at most 255
-    write_whole(path, "x")
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
-
-
-def test_several_writers_of_one_file(tmp_path: Path) -> None:
-    texts = [str(number) * 100_000 for number in range(8)]
-    threads = [threading.Thread(target=write_whole, args=(tmp_path / "out", text)) for text in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (tmp_path / "out").read_text() in texts
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 def test_an_unfinished_file_takes_the_place_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "scores.npy"
     path.write_text("old")
@@ -122,24 +105,6 @@ def test_a_writer_that_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_file_and_folder_are_on_the_disk_in_this_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    replace, sync = os.replace, os.fsync
-
-    def noted_sync(descriptor: int) -> None:
-        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
-        sync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noted_sync)
-    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replaced"), replace(*paths)))
-    write_whole(tmp_path / "a", "x")
-    with whole_file(tmp_path / "b") as unfinished:
-        unfinished.write_text("x")
-    assert done == ["file", "replaced", "folder"] * 2
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
 def test_a_full_disk_is_told_with_the_file_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -175,16 +140,3 @@ def test_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == kept
     assert remove_leftovers(tmp_path, 0) == [f".fresh.{number}.part"]
     assert remove_leftovers(tmp_path / "absent") == []
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_an_unfinished_file_follows_no_link_and_keeps_permissions(tmp_path: Path, shared: bool) -> None:
-    place, victim = tmp_path / "scores", tmp_path / "victim"
-    victim.write_text("untouched")
-    place.touch(0o600)
-    place.with_name("scores.part").symlink_to(victim)
-    for text in ("first", "second"):
-        with whole_file(place, shared=shared) as unfinished, unfinished.open("w") as file:
-            file.write(text)
-        assert (place.read_text(), stat.S_IMODE(place.stat().st_mode)) == (text, 0o600)
-    assert victim.read_text() == "untouched"

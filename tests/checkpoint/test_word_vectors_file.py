@@ -56,18 +56,6 @@ def test_a_soft_checkpoint_comes_back(soft: Path, soft_model: ScannerModel) -> N
     assert len({stat.S_IMODE(path.stat().st_mode) for path in soft.iterdir()}) == 1, "none is private"
 
 
-def test_soft_scores_weigh_in_float32_whatever_the_precision(soft: Path) -> None:
-    model = load_model(soft, dtype=torch.bfloat16)
-    assert model.soft_match is not None
-    assert model.soft_prior is not None
-    assert (model.soft_match.weight.dtype, model.soft_prior.weight.dtype) == (torch.bfloat16, torch.float32)
-
-
-def test_without_the_soft_channel_the_table_is_not_even_read(folder: Path) -> None:
-    (folder / WORD_VECTORS).write_bytes(b"not a table")
-    assert load_checkpoint(folder).word_vectors is None
-
-
 def test_a_soft_channel_without_its_table_is_refused(soft: Path) -> None:
     (soft / WORD_VECTORS).unlink()
     with refused(rf"{WORD_VECTORS}: No such file"):
@@ -85,14 +73,6 @@ def test_a_table_is_saved_exactly_with_the_soft_channel(
     with refused(r"tensor soft_\w+\.\w+: the model and its settings"):
         save_checkpoint(tmp_path / "new", model, SOFT, None, word_vectors=VECTORS)
     assert not (tmp_path / "new").exists()
-
-
-def test_an_existing_table_is_replaced(soft: Path, soft_model: ScannerModel) -> None:
-    other = WordVectors.of_vectors(["harbour"], np.ones((1, 2), np.float32))
-    save_checkpoint(soft, soft_model, SOFT, None, word_vectors=other)
-    loaded = load_checkpoint(soft)
-    assert loaded.word_vectors is not None
-    assert loaded.word_vectors.words == ("harbour",)
 
 
 DAMAGED = {

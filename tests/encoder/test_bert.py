@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, quantized, restored
+from spscanner_rag.encoder.bert import Bert, BertShape, quantized, restored
 from spscanner_rag.encoder.sentences import TokenEncoder
 
 WINDOWS = [[2, 5, 9, 6, 3], [2, 3], [2, *range(5, 25), 3]]
@@ -33,12 +33,6 @@ def test_int8_keeps_the_direction_of_vectors() -> None:
     }
     states, rounded = (Bert(shape, own).states(WINDOWS) for own in (weights, restored(stored)))
     assert torch.nn.functional.cosine_similarity(states, rounded).min() > 0.999
-
-
-def test_rounding_again_changes_nothing(encoder_file: EncoderFile) -> None:
-    once = quantized(encoder_file.weights)
-    twice = quantized(restored(once))
-    assert all(torch.equal(once[name], twice[name]) for name in once if not name.endswith(SCALE))
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,6 @@ def test_what_is_not_finite_is_refused_with_its_text() -> None:
         read(encoder, ["the treaty"])
 
 
-def test_texts_without_sentences() -> None:
-    assert len(read(TextEncoder(Words()), []).scales) == 0
-
-
 def test_other_objects_are_refused() -> None:
     with pytest.raises(TypeError, match="LangChain"):
         TextEncoder(3)

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,17 +20,3 @@ def test_windows_hold_every_token_and_whole_sentences(lengths: list[int], most: 
     cut = {place for window in windows for place in window if place not in boundaries}
     # only a sentence that is longer than a window is cut
     assert all(lengths[int(tokens.ids[place])] > most for place in cut)
-
-
-def test_a_sentence_at_an_edge_stands_inside_the_next_window() -> None:
-    tokens = TokenizedSentences.of([[0] * 10] * 12)
-    windows = tokens.windows(40)
-    assert windows[:3] == [(0, 40), (20, 60), (40, 80)]
-    inside = [start < place and place + 10 < stop for place in range(10, 110, 10) for start, stop in windows]
-    assert np.reshape(inside, (10, -1)).any(axis=1).all()
-
-
-def test_tokens_know_their_sentence() -> None:
-    tokens = TokenizedSentences.of([[1, 1], [], [2]])
-    assert tokens.sentence_of(0, 3).tolist() == [0, 0, 2]
-    assert TokenizedSentences.of([]).windows() == []

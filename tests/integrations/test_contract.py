@@ -96,12 +96,6 @@ def test_scores_and_spans_are_those_of_the_scanner(host: Host, tiny_scanner: Sca
 
 
 @all_four
-def test_a_single_document_is_read_as_by_the_scanner_alone(host: Host, tiny_scanner: Scanner) -> None:
-    found = host.ask(DOCS[:1], QUERY, scanner=tiny_scanner, order="document")
-    assert [each.logit for each in found] == tiny_scanner.scan(QUERY, HARBOUR).logits.tolist()
-
-
-@all_four
 @pytest.mark.parametrize("mode", ["sentence", "node", "pruned"])
 def test_metadata_are_kept_and_copied_and_no_input_changes(host: Host, mode: str) -> None:
     given = host.given([*DOCS, *DOCS[:1]])
@@ -396,29 +390,10 @@ def test_queries_that_share_no_word_or_little(host: Host, query: str, tiny_scann
     assert len(host.ask(docs, query, scanner=tiny_scanner)) == (10 if host in HOLDING else 12)
 
 
-PAGE_CASES = pytest.mark.parametrize(
-    ("pages", "sentences"),
-    [
-        ([], []),
-        (["One."], ["One."]),
-        (["", "One goes", "", "on. Two."], ["One goes", "on.", "Two."]),  # an empty page between them
-        (["One goes", "on and", "on. Two."], ["One goes\non and\non.", "Two."]),
-        (["Same.", "Same.", "Same."], ["Same.", "Same.", "Same."]),
-        (["Title\nOne.", "Title\nTwo.", "Title\nThree."], ["One.", "Two.", "Three."]),
-    ],
-)
-
-
 def pages_of(texts: list[str], numbers: Any = None) -> list[Doc]:
     own = range(len(texts)) if numbers is None else numbers
     file = {"source": "a.pdf", "file_name": "a.pdf"}
     return [Doc(text, None, {**file, "page": number}) for text, number in zip(texts, own, strict=True)]
-
-
-@pytest.mark.parametrize("host", HOLDING)
-@PAGE_CASES
-def test_pages_of_a_file_are_one_document(host: Host, pages: list[str], sentences: list[str]) -> None:
-    assert texts(host.ask(pages_of(pages), "x", scorer=Uncounted(), order="document")) == sentences
 
 
 @all_four

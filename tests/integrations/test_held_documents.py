@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
@@ -195,25 +193,6 @@ async def test_a_first_stage_that_answers_no_list_is_not_replaced_by_bm25(host: 
         host.call(made, QUERY, ())
     with pytest.raises(TypeError, match=message):
         await host.acall(made, QUERY, ())
-
-
-async def test_a_first_stage_of_llama_index_is_awaited() -> None:
-    calls: list[str] = []
-
-    class First(BaseRetriever):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            calls.append("sync")
-            return []
-
-        async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            calls.append("async")
-            return []
-
-    made = LlamaIndexRetriever(retriever=First(), scorer=Uncounted())
-    assert await made.aretrieve(QUERY) == []
-    assert calls == ["async"]
-    assert made.retrieve(QUERY) == []
-    assert calls == ["async", "sync"]
 
 
 @both_retrievers

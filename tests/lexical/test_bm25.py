@@ -11,7 +11,7 @@ from spscanner_rag.lexical import bm25
 from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around, text_scores
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores, match_query
-from spscanner_rag.lexical.postings import QueryCounts, count_stems, counts_of_texts, merged, text_postings
+from spscanner_rag.lexical.postings import QueryCounts, count_stems, merged, text_postings
 from spscanner_rag.lexical.words import index_words
 
 texts_of_words = st.lists(
@@ -44,20 +44,6 @@ def test_rare_stems_score_as_frequent_ones(texts: list[list[list[int]]]) -> None
         patch.setattr(bm25, "_RARE", 0)
         for here, there in zip(scores_of(counts), everywhere, strict=True):
             np.testing.assert_array_equal(here, there)
-
-
-def test_a_rare_stem_does_not_cost_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = counts_of([[[0], *[[3]] * 500, [1, 2], *[[5]] * 500]])
-    means = (1.0, 1.0, 1.0)
-    summed: list[int] = []
-
-    def watch(values: np.ndarray, *rest: object) -> np.ndarray:
-        summed.append(len(values))
-        return sums_around(values, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(bm25, "sums_around", watch)
-    assert len(list(scores_around(counts, np.array([0.7, 1.3, 2.9]), means))) == 3
-    assert len(summed) == 3  # the units' words for each size, and nothing for each stem
 
 
 NO_TOKENS = np.zeros(0, np.int32)
@@ -118,17 +104,6 @@ def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
     assert statistics.best == pytest.approx(found.max())
 
 
-def test_counts_of_texts_are_sums_over_their_units() -> None:
-    counts = collection([["a fox and a fox", "the fox"], [], ["hens", "the fox"]]).asked("fox hens").counts()
-    texts = counts_of_texts(counts)
-    found = {
-        (int(text), int(stem)): int(times)
-        for text, stem, times in zip(texts.units, texts.stems, texts.times, strict=True)
-    }
-    assert found == {(0, 0): 3, (2, 0): 1, (2, 1): 1}
-    assert texts.words_per_unit.tolist() == [7, 0, 3]
-
-
 @pytest.mark.parametrize("texts", [TEXTS[:1], [[]], [], [["One text. "], []]])
 def test_nothing_to_compare(texts: list[list[str]]) -> None:
     statistics = collection(texts).statistics(QUERY, COMPARED)
@@ -140,19 +115,3 @@ def test_only_where_the_checkpoint_asks_for_it() -> None:
     statistics: LexicalStatistics = collection(TEXTS).statistics(QUERY, MatchOptions(surroundings=True))
     assert statistics.texts is None
     assert losses(TEXTS, options=MatchOptions(surroundings=True)) == [0.0, 0.0, 0.0]
-
-
-WORDS = st.lists(st.sampled_from("lighthouse repaired saltmere salt soup the".split()), max_size=8).map(
-    " ".join
-)
-
-
-@given(st.lists(st.lists(WORDS, max_size=4), min_size=2, max_size=5), st.randoms(use_true_random=False))
-def test_no_text_is_above_the_best_and_the_order_does_not_matter(
-    texts: list[list[str]], random: object
-) -> None:
-    found = losses(texts)
-    assert max(found) == pytest.approx(0, abs=1e-9)
-    order = list(range(len(texts)))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(losses([texts[i] for i in order]), [found[i] for i in order], atol=1e-9)

@@ -154,17 +154,6 @@ def test_one_text_is_its_own_collection(units: list[str], least_units: int) -> N
         np.testing.assert_array_equal(alone.scores[:, :4], hard.scores)
 
 
-def test_a_word_that_is_common_elsewhere_counts_less() -> None:
-    soup = ["Stir the soup. ", "Serve it."]
-    alone = CollectionIndex.of([soup]).statistics("soup", PLAIN_MATCH)
-    among = CollectionIndex.of([soup, *(["More soup. ", "Snow."] for _ in range(9))]).statistics(
-        "soup stir", PLAIN_MATCH
-    )
-    assert among.idf[1] > among.idf[0]
-    assert among.idf[0] == pytest.approx(np.log1p(10.5 / 10.5))
-    assert alone.idf[0] == pytest.approx(np.log1p(1.5 / 1.5))
-
-
 def test_a_key_in_use_and_an_unknown_one() -> None:
     index = CollectionIndex.of([["The ship."]])
     with pytest.raises(ValueError, match="has a text '0' already"):
@@ -174,14 +163,6 @@ def test_a_key_in_use_and_an_unknown_one() -> None:
     assert index.keys == ["0"]
     assert "0" in index
     assert index.n_units == 1
-
-
-def test_keys_of_any_kind() -> None:
-    keys = ["", "a\0b", "\ud800", "x" * 5000, "Ω\n"]
-    index = CollectionIndex()
-    for key in keys:
-        index.add(key, ["The ship."])
-    assert CollectionIndex.from_arrays(index.to_arrays()).keys == keys
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,17 @@
 import itertools
 import math
 import re
-from collections import Counter
 
 import numpy as np
-import pytest
 import Stemmer
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical import match as match_module
 from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.match import LexicalMatch, MatchOptions, match_query
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems
-
-NO_TOKENS = np.zeros(0, np.int32)
 
 
 def match(
@@ -41,13 +35,6 @@ def class_of(units: int, holding: int) -> int:
 # Classes of tokens
 
 
-def test_tokens_are_matched_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. "] * 5
-    together = match(units, "Who signed?").token_classes
-    monkeypatch.setattr(match_module, "_TOKENS_AT_ONCE", 4)
-    np.testing.assert_array_equal(match(units, "Who signed?").token_classes, together)
-
-
 def test_classes_by_hand() -> None:
     units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. ", "It rains."]
     tokens = "The keeper signed. Nobody knows the keeper. Signing is work. It rains.".split()
@@ -58,21 +45,6 @@ def test_classes_by_hand() -> None:
     assert by_word["Signing"] == class_of(4, 2)
     assert by_word["signed."] == by_word["rains."] == by_word["keeper."] == 0
     assert by_word["The"] == by_word["the"] == by_word["Nobody"] == by_word["is"] == 0
-
-
-@pytest.mark.parametrize(
-    ("units", "expected"),
-    [(1, 1), (5, 1), (6, 2), (17, 2), (18, 3), (48, 3), (49, 4), (221, 4), (222, 5), (1000, 5)],
-)
-def test_class_grows_with_rarity(units: int, expected: int) -> None:
-    # held by one unit of n, the idf is ln((n + 1) / 1.5)
-    assert match(["needle "] + ["hay "] * (units - 1), "needle").token_classes.tolist() == [expected] + [
-        0
-    ] * (units - 1)
-
-
-def test_token_of_no_characters_has_no_class() -> None:
-    assert match(["red red"], "red", [(3, 3), (0, 3), (4, 4), (4, 7)]).token_classes.tolist() == [0, 1, 0, 1]
 
 
 def test_stop_words_match_only_a_query_of_stop_words() -> None:
@@ -156,60 +128,3 @@ def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: i
     assert (found.dtype, found.shape) == (np.float32, (len(units), 1 + len(REACH)))
     for column, reach in zip(found.T, (0, *REACH), strict=True):
         np.testing.assert_allclose(column, slow_prior(units, query, reach, least_units), atol=1e-4)
-
-
-def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:
-    units = ["Anne was born in 1787. ", "She signed the treaty."]
-    found = match(units, "Who signed the treaty?", [(27, 33)], least_units=300)
-    assert found.token_classes.tolist() == [class_of(300, 1)] == [5]
-    assert found.scores[:, 0][0] < 0 < 10 < found.scores[:, 0][1]
-    one = match(units[1:], "Who signed the treaty?", least_units=300)
-    assert one.scores[:, 0][0] > 10  # a sentence that stands alone can match, too
-    assert match(units[:1], "Who signed the treaty?", least_units=300).scores[:, 0][0] == 0
-
-
-def test_surroundings_that_are_the_whole_text_say_nothing() -> None:
-    found = match(["The ship. ", "A house. ", "It rained. "], "ship", least_units=300)
-    assert found.scores[:, 0][0] > 10
-    # 3 sentences tell some apart; 7 and 17 do not
-    assert np.flatnonzero(found.scores[:, 1:].any(axis=0)).tolist() == [0]
-    assert found.scores[:, 1:][:2, 0].min() > found.scores[:, 1:][2, 0]
-
-
-def test_units_that_are_supposed_take_no_memory() -> None:
-    prior = match(["The ship. ", "A house."], "ship", least_units=10**15).scores[:, 0]
-    assert np.isfinite(prior).all()
-    assert prior[0] > 1e6 > 1 > abs(prior[1])
-
-
-def test_surroundings_reach_both_ways() -> None:
-    units = ["hay. "] * 40 + ["The needle. "] + ["hay. "] * 40
-    found = match(units, "needle")
-    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
-        assert np.flatnonzero(column > 0).tolist() == list(range(40 - reach, 41 + reach))
-        assert np.ptp(column[column > 0]) < 0.1
-
-
-def test_surroundings_only_where_they_are_wanted() -> None:
-    assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).scores.shape == (1, 1)
-
-
-def test_a_text_of_its_own_is_counted_and_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: Counter[str] = Counter()
-
-    def counted(name: str) -> None:
-        function = getattr(match_module, name)
-
-        def call(*arguments: object, **options: object) -> object:
-            calls[name] += 1
-            return function(*arguments, **options)
-
-        monkeypatch.setattr(match_module, name, call)
-
-    names = ("count_stems", "own_scores", "scores_around", "soft_scores", "rows_of")
-    for name in names:
-        counted(name)
-    vectors = WordVectors.of_vectors(["ship", "boat"], np.eye(2))
-    words = index_words(["The ship left. ", "A boat."])
-    match_query(words, "ship", NO_TOKENS, NO_TOKENS, MatchOptions(True, 0, vectors))
-    assert calls == dict.fromkeys(names, 1)

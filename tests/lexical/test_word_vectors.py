@@ -1,6 +1,5 @@
 """Word vectors: the similarity of words, rows, rounding to 8 bits, and tables that cannot be right."""
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical import word_vectors
-from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 
 WORDS = ("repair", "mend", "ship", "über", "船", "7")
 
@@ -65,39 +64,6 @@ def test_a_known_word_is_like_itself_and_an_unknown_one_like_nothing(table: Word
     assert ((near > 0) & (near < 0.9)).any(), "some words are near each other without being the same"
 
 
-def test_rows_may_be_kept_and_used_again(table: WordVectors) -> None:
-    words = ["ship", "船", "ships", "mend", ""]
-    rows = table.rows(words)
-    assert (rows.dtype, rows.tolist()) == (np.dtype(np.int32), [2, 4, UNKNOWN, 1, UNKNOWN])
-    np.testing.assert_array_equal(
-        table.similarities_of_rows(rows, table.rows(WORDS)), table.similarities(words, WORDS)
-    )
-    assert table.rows([]).shape == (0,)
-
-
-def test_rounding_to_8_bits_keeps_the_cosines() -> None:
-    given = directions(words=200, dimensions=96)
-    table = WordVectors.of_vectors([str(n) for n in range(200)], given)
-    unit = given / np.linalg.norm(given, axis=1, keepdims=True)
-    rounded = table.of_rows(np.arange(200))
-    np.testing.assert_allclose(np.linalg.norm(rounded, axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(rounded @ rounded.T, unit @ unit.T, atol=0.01)
-
-
-@pytest.mark.slow
-def test_a_long_question_on_a_long_document_takes_little_more_than_its_result() -> None:
-    random = np.random.default_rng(0)
-    table = WordVectors.of_vectors(
-        [f"w{n}" for n in range(20_000)], random.normal(size=(20_000, 96)).astype(np.float32)
-    )
-    question, rows = np.arange(2000) % 1500, np.arange(20_000)
-    tracemalloc.start()
-    similar = table.similarities_of_rows(question, rows)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most - similar.nbytes < 16e6 + 2000 * 2e3
-
-
 def test_arrays_bring_the_table_back(table: WordVectors) -> None:
     named = WordVectors(table.words, table.vectors, table.scales, "a model (MIT)")
     again = WordVectors.from_arrays(named.to_arrays())
@@ -108,12 +74,6 @@ def test_arrays_bring_the_table_back(table: WordVectors) -> None:
     assert str(table) == "6 words of 8 dimensions"
     unnamed = {name: array for name, array in table.to_arrays().items() if name != "source"}
     assert WordVectors.from_arrays(unnamed).source == ""
-
-
-def test_a_table_of_no_word() -> None:
-    empty = WordVectors([], np.zeros((0, 4), np.int8), np.zeros(0, np.float32))
-    assert len(WordVectors.from_arrays(empty.to_arrays())) == 0
-    assert not empty.similarities(["ship"], ["ship"]).any()
 
 
 def changed(name: str, to: Any) -> dict[str, NDArray[Any]]:

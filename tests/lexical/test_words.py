@@ -3,7 +3,7 @@
 import pytest
 
 from spscanner_rag.lexical import words as words_module
-from spscanner_rag.lexical.words import index_words, query_stems, query_words
+from spscanner_rag.lexical.words import index_words, query_stems
 from spscanner_rag.text.languages import CJK
 
 # The query
@@ -30,10 +30,6 @@ def test_query_stems(query: str, stems: list[str]) -> None:
     assert list(query_stems(query)) == stems
 
 
-def test_query_words_keep_their_form() -> None:
-    assert query_words("Who signed, SIGNED or signs the Treaty?") == ("signed", "signs", "treaty")
-
-
 # The words of a text
 
 
@@ -58,9 +54,3 @@ def test_a_long_text_is_indexed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, 
     assert len(pauses) == 9  # 40 units of 16 characters, four in a piece
     assert pieces.starts.tolist() == whole.starts.tolist()
     assert (pieces.vocabulary, pieces.of_stem) == (whole.vocabulary, whole.of_stem)
-
-
-def test_case_makes_no_other_word() -> None:
-    words = index_words(["Ship SHIP ship"])
-    assert words.vocabulary == ["ship"]
-    assert words.numbers.tolist() == [0, 0, 0]

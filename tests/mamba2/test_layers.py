@@ -2,20 +2,12 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2 import layers
 from spscanner_rag.mamba2.kernels.torch import depthwise_by_image, depthwise_by_shifts
-from spscanner_rag.mamba2.layers import Projection, filled
-
-
-@given(st.integers(0, 100_000))
-def test_at_most_a_sixteenth_is_filled_up(rows: int) -> None:
-    assert rows <= filled(rows) <= max(16, rows + rows / 16 + 16)
-    assert filled(filled(rows)) == filled(rows)
+from spscanner_rag.mamba2.layers import Projection
 
 
 def test_few_numbers_of_rows_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:

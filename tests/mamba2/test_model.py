@@ -17,7 +17,7 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.layers import ScanState
-from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SOFT_START, ScannerModel
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, ScannerModel
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
 WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
@@ -254,20 +254,6 @@ def test_residual_in_float32() -> None:
 # State
 
 
-def test_state_that_is_passed_in_is_not_changed() -> None:
-    model = random_model(CONFIG)
-    ids = random_ids(model)
-    with torch.inference_mode():
-        _, state = model(ids[:, :20])
-        before = [(layer.conv.clone(), layer.ssm.clone()) for layer in state.layers]
-        once, _ = model(ids[:, 20:], state)
-        again, _ = model(ids[:, 20:], state)
-    assert torch.equal(once, again)
-    for layer, (conv, ssm) in zip(state.layers, before, strict=True):
-        assert torch.equal(layer.conv, conv)
-        assert torch.equal(layer.ssm, ssm)
-
-
 @pytest.mark.parametrize("tokens", [1, 3, 200])
 def test_state_holds_no_more_than_itself(tokens: int) -> None:
     # a view of a segment's activations would keep all of them in memory
@@ -289,17 +275,6 @@ def test_no_tokens_leave_the_state_as_it_was() -> None:
     hidden, after = model(ids[:, :0], state)
     assert hidden.shape == (2, 0, CONFIG.d_model)
     assert after is state
-
-
-def test_state_is_float32_whatever_torch_takes_by_default() -> None:
-    model = random_model(CONFIG)
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        state = model.initial_state(1)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert state.layers[0].ssm.dtype == torch.float32
-    assert state.layers[0].conv.dtype == torch.float32
 
 
 def test_gradients_reach_every_parameter() -> None:
@@ -349,18 +324,6 @@ def test_inputs_of_the_lexical_channel_exactly_when_there_is_one(has: bool) -> N
         model(ids, match_classes=classes, match_features=features)
 
 
-def test_prior_times_its_weight_is_added() -> None:
-    model = random_model(CONFIG, lexical_prior=True)
-    assert model.lexical_prior is not None
-    hidden = torch.randn(5, CONFIG.d_model)
-    prior = torch.tensor([[0.0], [1.0], [-2.0], [3.0], [0.5]])
-    with torch.inference_mode():
-        without, logits = model.score(hidden, torch.zeros(5, 1)), model.score(hidden, prior)
-        expected = prior[:, 0] * model.lexical_prior.weight[0, 0]
-    torch.testing.assert_close(logits - without, expected, atol=1e-5, rtol=0)
-    assert logits.shape == (5,)
-
-
 @pytest.mark.parametrize("soft", [False, True])
 def test_further_scores_are_weighed_by_the_hidden_state(soft: bool) -> None:
     model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=soft)
@@ -387,14 +350,6 @@ def test_prior_of_another_width(width: int) -> None:
         model.score(torch.zeros(3, CONFIG.d_model), torch.zeros(3, width))
 
 
-def test_surroundings_are_silent_at_first() -> None:
-    model = ScannerModel(CONFIG, lexical_prior=True, surroundings=True)
-    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4)
-    without = prior * torch.tensor([1.0, 0.0, 0.0, 0.0])
-    with torch.no_grad():
-        torch.testing.assert_close(model.score(hidden, prior), model.score(hidden, without))
-
-
 # The soft channel
 
 
@@ -409,20 +364,6 @@ def test_match_features_are_projected_onto_the_token_embedding() -> None:
         got = model(ids, match_classes=classes, match_features=features.expand(*ids.shape, 4))[0]
         plain.backbone.embedding.weight += model.soft_match.weight @ features
         torch.testing.assert_close(got, plain(ids, match_classes=classes)[0], atol=1e-5, rtol=0)
-
-
-def test_before_training_the_soft_channel_is_a_fixed_share_of_the_units_own_soft_score() -> None:
-    model = ScannerModel(CONFIG, **WITH_SURROUNDINGS, soft=True)
-    ids = random_ids(model)
-    classes = torch.zeros_like(ids)
-    with torch.no_grad():
-        some, none = torch.randn(*ids.shape, SOFT_FEATURES), torch.zeros(*ids.shape, SOFT_FEATURES)
-        hidden = model(ids, match_classes=classes, match_features=some)[0]
-        assert torch.equal(hidden, model(ids, match_classes=classes, match_features=none)[0])
-        prior = torch.randn(50, 4 + SOFT_SCORES)
-        without = prior * (torch.arange(4 + SOFT_SCORES) < 4)
-        added = model.score(hidden[0], prior) - model.score(hidden[0], without)
-    torch.testing.assert_close(added, SOFT_START * prior[:, 4], atol=1e-5, rtol=0)
 
 
 def test_model_without_head() -> None:

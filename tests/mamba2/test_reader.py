@@ -2,9 +2,6 @@
 
 import dataclasses
 import itertools
-import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.mamba2 import backends, reader
+from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS, ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
@@ -131,41 +128,6 @@ def test_logits_do_not_depend_on_what_else_is_read(
         np.testing.assert_allclose(got, read_alone(model, one), atol=1e-4, rtol=0)
 
 
-def test_sequence_without_positions_is_read_all_the_same(plain: ScannerModel) -> None:
-    steps: list[int] = []
-    none = TokenSequence(np.arange(50, dtype=np.int32), np.empty(0, np.int64))
-    (logits,) = read_logits(plain, [none], 20, steps.append)
-    assert logits.shape == (0,)
-    assert steps == [20, 20, 10]
-
-
-def test_read_only_arrays(lexical: ScannerModel) -> None:
-    one = sequence(40, 0, lexical=True)
-    for part in one:
-        assert part is not None
-        part.setflags(write=False)
-    read_logits(lexical, [one], 32)  # a warning of torch would fail this
-
-
-def test_padding_carries_class_zero_and_is_never_seen(
-    lexical: ScannerModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # two rows of one step, the shorter one padded at its end
-    monkeypatch.setattr(reader, "PADDING_SHARE", 1.0)
-    long, short = sequence(60, 0, lexical=True), sequence(5, 1, lexical=True)
-    seen = []
-
-    def watch(module: object, args: tuple[torch.Tensor, ...]) -> None:
-        seen.append(tuple(args[0].shape))
-
-    handle = lexical.backbone.embedding.register_forward_pre_hook(watch)
-    results = read_logits(lexical, [short, long], 200)
-    handle.remove()
-    assert seen == [(2, 60)]
-    for got, one in zip(results, (short, long), strict=True):
-        np.testing.assert_allclose(got, read_alone(lexical, one), atol=1e-4, rtol=0)
-
-
 @pytest.mark.parametrize("tokens", [[1000], [400, 400, 390], [1000, 30, 30, 7, 0], [10] * 50])
 @pytest.mark.parametrize("segment_tokens", [1, 64, 1000])
 def test_steps_stay_within_segment_tokens(
@@ -199,17 +161,6 @@ def test_what_the_callback_raises_ends_the_reading(plain: ScannerModel) -> None:
     with pytest.raises(KeyError, match="stop"):
         read_logits(plain, [sequence(100, 0)], 10, stop)
     assert steps == [10, 10]
-
-
-def test_callback_runs_as_the_caller_does(plain: ScannerModel) -> None:
-    # a caller that trains another model in it needs gradients
-    states = []
-
-    def look(tokens: int) -> None:
-        states.append((torch.is_inference_mode_enabled(), torch.is_grad_enabled()))
-
-    read_logits(plain, [sequence(20, 0)], 10, look)
-    assert states == [(False, True), (False, True)]
 
 
 # All in one row
@@ -272,27 +223,3 @@ def test_last_layer_works_for_the_asked_positions_alone(models: dict[bool, Scann
 # Memory
 
 TENSORS, TENSOR_BYTES, ROUNDS = 8, 4 * 2**20, 10
-SCRIPT = f"""
-import resource, torch
-from spscanner_rag.mamba2.reader import keep_freed_memory
-
-def fill():
-    return [torch.ones({TENSOR_BYTES}, dtype=torch.uint8) for _ in range({TENSORS})]
-
-keep_freed_memory()
-for _ in range(3):
-    fill()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range({ROUNDS}):
-    fill()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other rules")
-@pytest.mark.slow
-def test_memory_is_not_cleared_for_every_tensor() -> None:
-    # in a process of its own: glibc learns from all that was freed before
-    answer = subprocess.run([sys.executable, "-c", SCRIPT], check=True, stdout=subprocess.PIPE, text=True)
-    pages = ROUNDS * TENSORS * TENSOR_BYTES // 4096
-    assert int(answer.stdout) < pages / 20

@@ -120,23 +120,6 @@ def test_chunked_equals_recurrence(
     assert y.dtype == state.dtype == torch.float32
 
 
-@settings(max_examples=100)
-@given(SHAPES, st.integers(1, 40), st.data())
-def test_carried_state_stands_for_the_tokens_before(
-    shape: Shape, chunk_tokens: int, data: st.DataObject
-) -> None:
-    cut = data.draw(st.integers(0, shape.tokens - 1))
-    x, dt, A, B, C, D, state = inputs = operands(shape)
-    parts = []
-    for part in (slice(0, cut), slice(cut, None)):
-        if x[:, part].shape[1]:
-            y, state = ssd_chunked(x[:, part], dt[:, part], A, B[:, part], C[:, part], D, state, chunk_tokens)
-            parts.append(y)
-    expected_y, expected_state = ssd_recurrence(*inputs)
-    assert_close(torch.cat(parts, dim=1), expected_y)
-    assert_close(state, expected_state)
-
-
 @pytest.mark.parametrize("wide_skip", [False, True])
 @pytest.mark.parametrize("tokens", [1, 24, 37])
 def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -> None:
@@ -154,24 +137,6 @@ def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -
         assert_close(got, expected)
 
 
-def test_operands_are_left_as_they_were() -> None:
-    inputs = operands(Shape(tokens=70))
-    before = [tensor.clone() for tensor in inputs]
-    in_chunks(inputs, 16)
-    ssd_recurrence(*inputs)
-    assert all(torch.equal(now, then) for now, then in zip(inputs, before, strict=True))
-
-
-def test_views_that_are_not_contiguous() -> None:
-    # the mixer splits one projection into x, B and C
-    shape = Shape(tokens=20)
-    inputs = operands(shape)
-    strided = [torch.stack((tensor, tensor + 1), dim=-1)[..., 0] for tensor in inputs]
-    assert not strided[0].is_contiguous()
-    for got, expected in zip(in_chunks(strided, 8), ssd_recurrence(*inputs), strict=True):
-        assert_close(got, expected)
-
-
 def test_decay_to_nothing_gives_numbers() -> None:
     # exp underflows forwards and would overflow backwards
     inputs = operands(Shape(tokens=100))
@@ -182,16 +147,6 @@ def test_decay_to_nothing_gives_numbers() -> None:
     # what is left is the last token alone
     B = inputs.B[:, -1].repeat_interleave(2, dim=1)  # (batch, heads, d_state)
     assert_close(state, 1000 * inputs.x[:, -1][..., None] * B[:, :, None, :])
-
-
-def test_decay_to_nothing_has_finite_gradients() -> None:
-    inputs = operands(Shape(tokens=40))
-    leaves = [
-        tensor.clone().requires_grad_() for tensor in inputs._replace(dt=1000 * torch.ones_like(inputs.dt))
-    ]
-    y, state = in_chunks(leaves, 16)
-    gradients = torch.autograd.grad(y.sum() + state.sum(), leaves)
-    assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
 def test_strong_and_weak_decay_side_by_side() -> None:

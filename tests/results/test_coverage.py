@@ -27,16 +27,6 @@ def spans(*pairs: tuple[int, int]) -> Spans:
     return Spans.of([Unit(start, end, "") for start, end in pairs])
 
 
-def test_spans_of_units() -> None:
-    assert [column.tolist() for column in spans((0, 3), (4, 9))] == [[0, 4], [3, 9]]
-    assert [column.tolist() for column in spans()] == [[], []]
-
-
-def test_evidence_sentences() -> None:
-    found = evidence_sentences(spans((0, 10), (11, 20), (21, 30)), [(19, 22)])
-    assert [column.tolist() for column in found] == [[11, 21], [20, 30]]
-
-
 def test_half_a_sentence_is_enough() -> None:
     chunks, scores = spans((0, 10), (10, 20), (20, 30)), np.array([0.0, 1.0, 0.5])
     # half in the second best, less than half there, all in the best
@@ -86,18 +76,3 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="cut-off 0"):
         coverage_recall_at(one, np.zeros(1), one, (0,))
     assert evidence_ranks(none, np.zeros(0), one).tolist() == [NEVER]
-
-
-SPANS = st.lists(
-    st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=6
-)
-
-
-@given(SPANS, SPANS)
-def test_relevant_units_share_a_character(
-    units: list[tuple[int, int]], evidence: list[tuple[int, int]]
-) -> None:
-    starts, ends = np.array(units, np.int64).reshape(-1, 2).T
-    held = {character for span in evidence for character in range(*span)}
-    expected = [any(character in held for character in range(*unit)) for unit in units]
-    assert relevant_units(starts, ends, evidence).tolist() == expected

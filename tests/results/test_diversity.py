@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.diversity import Redundancy, diverse
+from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.selection import rank, sigmoid
 
 WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])
@@ -69,15 +69,6 @@ def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: f
     ]
 
 
-@settings(max_examples=40, deadline=None)
-@given(TEXTS)
-def test_likeness_is_the_cosine(texts: list[str]) -> None:
-    redundancy = Redundancy(texts)
-    for one in range(len(texts)):
-        expected = [likeness(texts, one, other) for other in range(len(texts))]
-        np.testing.assert_allclose(redundancy.with_text(one), expected, atol=1e-9)
-
-
 def result_of(sentences: list[str], logits: list[float]) -> ScanResult:
     text = " ".join(sentences)
     starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
@@ -113,14 +104,3 @@ def test_an_elbow_ends_at_the_steepest_fall() -> None:
     assert len(result.select("elbow", threshold=0.92)) == 1
     assert len(result.select("elbow", diversity=0.5)) == 2
     assert ScanResult("q", "", [], [], []).select("elbow") == ()  # type: ignore[arg-type]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(SCORES, min_size=1, max_size=12), st.integers(1, 6), st.integers(0, 6))
-def test_elbow_as_its_rule_says(logits: list[float], least: int, more: int) -> None:
-    result = result_of([f"w{i}" for i in range(len(logits))], logits)
-    ranked = sorted(result.scores, reverse=True)
-    ks = [k for k in range(least, least + more + 1) if k < len(ranked)]
-    falls = [ranked[k - 1] - ranked[k] for k in ks]
-    expected = ks[falls.index(max(falls))] if ks else len(ranked)
-    assert len(result.select(f"elbow:{least}-{least + more}")) == expected

@@ -65,11 +65,6 @@ def test_documents_in_order(aggregation: Aggregation) -> None:
     assert rank_documents([], aggregation) == []
 
 
-@pytest.mark.parametrize("aggregation", ALL)
-def test_a_document_without_sentences(aggregation: Aggregation) -> None:
-    assert document_score(np.array([]), aggregation) == (0.0 if aggregation == "sum" else -np.inf)
-
-
 def test_errors() -> None:
     with pytest.raises(ValueError, match="aggregation is 'median'; expected one of max, mean"):
         document_score(LOGITS, "median")  # type: ignore[arg-type]

@@ -35,21 +35,6 @@ def empty() -> ScanResult:
     return ScanResult("Who?", " \n", [], [], [], count_tokens=len)
 
 
-def test_sentences_are_slices_of_the_text(result: ScanResult) -> None:
-    assert [sentence.text for sentence in result.sentences] == [
-        "Anne signed it.",
-        "The captain left.",
-        "Nobody answered!",
-    ]
-    for sentence, logit in zip(result.sentences, result.logits, strict=True):
-        assert TEXT[sentence.start : sentence.end] == sentence.text
-        assert sentence.logit == logit
-    assert result.sentences[2].score == 0.5
-    assert result.sentences is result.sentences
-    assert result.logits.dtype == np.float32
-    assert result.starts.dtype == result.ends.dtype == np.int64
-
-
 def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResult) -> None:
     assert result.context(top_k=2) == "Anne signed it.\nNobody answered!"
     assert result.context(top_k=1, context=1) == "Anne signed it.  The captain left."
@@ -138,12 +123,6 @@ def test_numpy_numbers_are_numbers(result: ScanResult) -> None:
     assert [passage.score for passage in got] == [result.sentences[0].score, 0.5]
 
 
-def test_a_budget_needs_a_counter() -> None:
-    with pytest.raises(ValueError, match=r"max_tokens: got \d+, but this result counts no tokens"):
-        make().select(max_tokens=5)
-    assert make().select(max_tokens=5, count_tokens=len) == ()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -216,32 +195,6 @@ def test_neighbours_and_merging_stay_in_their_block() -> None:
     assert [p.text for p in make(blocks=[-5, 3, 3]).select(merge=True)] == [TEXT[:15], TEXT[17:]]
     one_block = make(blocks=[7, 7, 7])
     assert one_block.select(context=1, merge=True) == make().select(context=1, merge=True)
-
-
-def test_the_text_between_blocks_costs_nothing() -> None:
-    def count(text: str) -> int:
-        return len(text) + 1000 * text.count("\n\n")
-
-    budget = {"max_tokens": 15 + 1 + 17 + 1 + 16, "count_tokens": count}
-    assert len(make(blocks=[0, 0, 1]).select(**budget)) == 2  # the two spaces in the block count
-    assert len(make(blocks=[0, 1, 2]).select(**budget)) == 3
-    assert len(make(blocks=[0, 1, 1]).select(**budget)) == 2
-
-
-def test_blocks_are_copied_frozen_and_pickled() -> None:
-    given = np.array([0, 0, 1])
-    result = make(blocks=given, count_tokens=len)
-    given[0] = 9
-    assert result.blocks is not None
-    assert result.blocks.tolist() == [0, 0, 1]
-    assert result.blocks.dtype == np.int64
-    with pytest.raises(ValueError, match="read-only"):
-        result.blocks[0] = 5
-    again = pickle.loads(pickle.dumps(result))
-    assert again.blocks.tolist() == [0, 0, 1]
-    assert again.select(merge=True) == result.select(merge=True)
-    assert pickle.loads(pickle.dumps(make())).blocks is None
-    assert copy.deepcopy(result) is result
 
 
 @pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
@@ -362,10 +315,6 @@ def test_the_same_counter_counts_what_is_kept_and_what_was_read() -> None:
     assert read.compression(top_k=1, max_tokens=3, context=1) == (3, 60)
     assert read.compression(top_k=1).share == pytest.approx(1 / 60)
     assert str(read.compression(top_k=2)) == "3 of 60 tokens kept (5.0 %)"
-
-
-def test_a_document_without_tokens_has_a_share_of_0() -> None:
-    assert ScanResult("?", "", [], [], [], len).compression().share == 0  # type: ignore[arg-type]
 
 
 def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:

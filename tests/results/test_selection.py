@@ -197,22 +197,6 @@ def test_what_is_taken_depends_on_no_form(
 
 
 @given(results(), TOP_K, THRESHOLD, CONTEXT)
-def test_each_candidate_is_counted_about_once(
-    result: ScanResult, top_k: float | None, threshold: float | None, context: int
-) -> None:
-    calls = 0
-
-    def counter(text: str) -> int:
-        nonlocal calls
-        calls += 1
-        return count_words(text)
-
-    result.select(top_k=top_k, threshold=threshold, context=context, max_tokens=30, count_tokens=counter)
-    distinct_gaps_and_measurements = 15
-    assert calls <= 3 * len(result.logits) + distinct_gaps_and_measurements
-
-
-@given(results(), TOP_K, THRESHOLD, CONTEXT)
 def test_merged_passages_are_the_unmerged_ones(
     result: ScanResult, top_k: float | None, threshold: float | None, context: int
 ) -> None:
@@ -253,20 +237,6 @@ def test_scores_that_round_to_one_are_still_ordered() -> None:
     assert [passage.text for passage in result.select(order="score")] == ["b", "c", "a"]
 
 
-@given(results())
-def test_threshold_is_inclusive_at_every_score(result: ScanResult) -> None:
-    for sentence in result.sentences:
-        kept = result.select(top_k=None, threshold=sentence.score)
-        assert sentence.start in {passage.start for passage in kept}
-        assert all(passage.score >= sentence.score for passage in kept)
-
-
-def test_neighbours_may_be_below_the_threshold_but_need_a_sentence_above_it() -> None:
-    result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [-9, 9, -9])
-    assert len(result.select(threshold=0.9, context=1)) == 3
-    assert result.select(threshold=0.99999, context=1) == ()
-
-
 @pytest.mark.parametrize(
     ("top_k", "n_sentences", "expected"),
     [
@@ -294,14 +264,6 @@ def test_a_reach_beyond_both_ends_is_the_whole_block() -> None:
     result = ScanResult("q", text, starts, starts + 1, [9, 0, 0, 8, 0], blocks=[0, 0, 4, 4, 4])  # type: ignore[arg-type]
     assert [p.text for p in result.select(1, context=10**12)] == ["a", "b"]
     assert [p.text for p in result.select(2, context=10**12, merge=True)] == ["a b", "c d e"]
-
-
-def test_equal_logits_go_to_the_earlier_sentence() -> None:
-    n = 5000
-    logits = np.zeros(n, dtype=np.float32)
-    logits[1::2] = -0.0
-    result = ScanResult("q", "x " * n, np.arange(n) * 2, np.arange(n) * 2 + 1, logits)
-    assert [passage.start for passage in result.select(top_k=700)] == [2 * number for number in range(700)]
 
 
 def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:

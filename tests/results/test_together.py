@@ -1,7 +1,6 @@
 """One selection over several results."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,12 +46,3 @@ def test_blocks_of_a_document_stay_apart() -> None:
     assert [(number, passage.text) for number, passage in found] == [
         (0, "word"), (1, "word"), (1, "word word"), (2, "word"),
     ]  # fmt: skip
-
-
-def test_options_of_another_name_are_named_in_the_error() -> None:
-    options = {name: getattr(Selection(), name) for name in Selection.__slots__} | {"k": 0}
-    with pytest.raises(ValueError, match=r"^k: got 0; expected an integer"):
-        Selection.of(options, {"top_k": "k"})
-    assert Selection.of(options | {"k": 3}, {"top_k": "k"}) == Selection(top_k=3)
-    with pytest.raises(ValueError, match="top_k_per_text: got 0"):
-        Selection(top_k_per_text=0)

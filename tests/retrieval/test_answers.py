@@ -2,8 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,18 +11,12 @@ from hypothesis import strategies as st
 
 from spscanner_rag.retrieval.answers import (
     GAP,
-    SCORE_KEYS,
-    KeptPiece,
-    compression_metadata,
-    continued_metadata,
     kept_pieces,
     pruned_text,
     reduction_metadata,
-    scores_metadata,
 )
-from spscanner_rag.retrieval.joined_text import JoinedText, Place
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Hit, Selection
+from spscanner_rag.retrieval.search import Selection
 from tests.retrieval.searching import search
 
 TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
@@ -164,13 +157,6 @@ def check_parts(text: str, pruned: str) -> None:
         position += len(line)
 
 
-def test_the_first_of_equal_scores_is_best() -> None:
-    joined: JoinedText = join_pieces([piece("A bell. A bell.", 0)])[0]
-    hits = search(ByWord(), "x", [joined], Selection())
-    (own,) = kept_pieces([joined], hits)
-    assert own == KeptPiece(0, 0, hits[0], [(0, 7), (8, 15)])
-
-
 @pytest.mark.parametrize(
     ("text", "pruned", "share"), [("", "", 0), ("abcd", "abcd", 0), ("abcd", "a", 0.75), ("ab", "a\nb", 0)]
 )
@@ -180,36 +166,3 @@ def test_what_pruning_saved(text: str, pruned: str, share: float) -> None:
         "spscanner_character_reduction": 0.75,
         "spscanner_token_reduction": 0.5,
     }
-
-
-def test_scores() -> None:
-    assert (*scores_metadata(1.5, 0.9, 0.0, 0.5), *compression_metadata(3, 30)) == SCORE_KEYS
-    assert scores_metadata(1.5, 0.9, None, None) == {"spscanner_logit": 1.5, "spscanner_document_score": 0.9}
-
-
-def test_a_sentence_over_a_page_break() -> None:
-    texts = ["It rained. The bell of the", "tower rang. They left."]
-    pieces = [
-        Piece(text=text, key=str(n), source=n, group="f", position=n, page=True, last=True, start=0)
-        for n, text in enumerate(texts)
-    ]
-    (joined,) = join_pieces(pieces)
-    hits = search(ByWord(), "x", [joined], Selection(order="document"))
-    found = [continued_metadata(hit, joined, lambda piece: f"page {piece}") for hit in hits]
-    assert found[0] == found[2] == {}
-    assert found[1] == {
-        "spscanner_continued_page": "page 1",
-        "spscanner_continued_start": 0,
-        "spscanner_continued_end": len("tower rang."),
-    }
-
-
-def test_an_unknown_place_on_the_next_page() -> None:
-    first = Place(0, None, None, "page 0", None, None)
-    hit = Hit("The bell rang.", 0.5, 0.0, 0, first, 11, 25, 0.5)
-    text = cast(
-        "JoinedText", SimpleNamespace(places=lambda start, end: [first, first._replace(source="page 1")])
-    )
-    found = continued_metadata(hit, text, lambda piece: piece, -1)
-    assert (found["spscanner_continued_start"], found["spscanner_continued_end"]) == (-1, -1)
-    assert continued_metadata(hit, text, lambda piece: piece)["spscanner_continued_end"] is None

@@ -18,7 +18,6 @@ from spscanner_rag.retrieval.chunk_location import (
 
 SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
 SPACES = st.text(" \n\r\t\u00a0\u3000\x85", max_size=3)
-TEXTS = st.text(st.characters() | st.sampled_from("ab \n\u3000\ud800😀"), max_size=60)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +45,6 @@ def test_locate(text: str, start: int | None, expected: tuple[int, int, bool] | 
         assert {type(found.start), type(found.end)} == {int}
 
 
-@pytest.mark.parametrize("source", ["", " \n"])
-def test_nothing_stands_in_nothing(source: str) -> None:
-    assert [ChunkLocator(source).locate(text, 0) for text in "a "] == [None, None]
-
-
 def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
     locator = ChunkLocator(SOURCE)
     chunks = ["The well was dry.", "The bell rang.", "The well was dry.", "was dry."]
@@ -62,36 +56,6 @@ def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
     ]
     rows = ChunkLocator("aaaa")
     assert [rows.locate("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
-
-
-def test_one_that_begins_where_the_last_did() -> None:
-    locator = ChunkLocator("a b c a b")
-    assert [locator.locate(chunk) for chunk in ("a b c", "a b", "a b")] == [
-        (0, 5, True),
-        (0, 3, True),
-        (6, 9, True),
-    ]
-
-
-def test_far_away() -> None:
-    filler = "x" * 10 * NEARBY
-    locator = ChunkLocator(filler + "a  b" + filler + "c d")
-    assert locator.locate("c d") == (2 * len(filler) + 4, 2 * len(filler) + 7, True)
-    assert locator.locate("a b") == (len(filler), len(filler) + 4, False)
-
-
-@settings(max_examples=60)
-@given(TEXTS, st.integers(0, 60), st.integers(0, 60), st.booleans())
-def test_what_was_cut_out_is_found(source: str, start: int, length: int, hint: bool) -> None:
-    chunk = source[start : start + length]
-    found = ChunkLocator(source).locate(chunk, start if hint else None)
-    if not chunk.strip():
-        assert found is None
-        return
-    assert found is not None
-    assert found.exact
-    assert source[found.start : found.end] == chunk
-    assert found.start == start or not hint
 
 
 @settings(max_examples=60)
@@ -132,32 +96,6 @@ def test_many_normalized_chunks_are_looked_for_near_the_last(monkeypatch: pytest
         assert locator.source[found.start : found.end] == sentence
     assert len(looked) == 2000
     assert all(stop is not None and stop - start < 3 * NEARBY for start, stop in looked)
-
-
-@pytest.mark.parametrize("shared", [0, 1, SHORTEST_OVERLAP - 1, SHORTEST_OVERLAP, 40])
-def test_overlap(shared: int) -> None:
-    text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?!"
-    expected = shared if shared >= SHORTEST_OVERLAP else 0
-    assert overlap("before " + text[:shared], text[:shared] + " after that, and more") == expected
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        ("", "", 0),
-        ("a" * 100, "", 0),
-        ("", "a" * 100, 0),
-        ("a" * 100, "a" * 100, 100),
-        ("a" * 100, "a" * 30, 30),
-        ("b" + "a" * 30, "a" * 100, 30),
-        ("a" * 60, "a" * 40 + "b", 40),
-        ("a" * 60 + "b", "a" * 60, 0),
-        ("ab" * 20, "ba" * 20, 39),
-        ("x" * 50 + "a" * 15, "a" * 15 + "y" * 50, 0),
-    ],
-)
-def test_overlap_of_what_repeats(before: str, after: str, expected: int) -> None:
-    assert overlap(before, after) == expected
 
 
 @settings(max_examples=60)
@@ -213,12 +151,6 @@ def test_overlapping_chunks_are_put_in_order(size: int, shared: int, seed: int, 
         random.Random(seed).shuffle(order)
     found = order_by_overlap([chunks[number] for number in order])
     assert [order[number] for number in found] == list(range(len(chunks)))
-
-
-@settings(max_examples=100)
-@given(st.lists(st.text(st.sampled_from("ab"), max_size=60), max_size=12))
-def test_each_comes_once(texts: list[str]) -> None:
-    assert sorted(order_by_overlap(texts)) == list(range(len(texts)))
 
 
 @pytest.mark.parametrize(

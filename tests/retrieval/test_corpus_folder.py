@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spscanner_rag.checkpoint import whole_file
 from spscanner_rag.lexical.match import PLAIN_MATCH
 from spscanner_rag.retrieval import corpus_folder
 from spscanner_rag.retrieval.corpus import Corpus
@@ -59,24 +58,6 @@ def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pyt
         assert loaded.ranked(query) == corpus.ranked(query)
     statistics = loaded.counts.statistics("soup", PLAIN_MATCH)
     assert statistics.idf.tolist() == corpus.counts.statistics("soup", PLAIN_MATCH).idf.tolist()
-
-
-def test_an_empty_corpus_is_kept_too(tmp_path: Path) -> None:
-    write_corpus(tmp_path, "ours", [], Corpus())
-    documents, loaded = read_corpus(str(tmp_path), "ours")
-    assert (documents, len(loaded.counts), loaded.ranked("x")) == ([], 0, [])
-
-
-def test_a_loaded_corpus_changes_and_is_written_over_itself(folder: Path, corpus: Corpus) -> None:
-    _, loaded = read_corpus(folder, "ours")
-    more = joined([*TEXTS, "Mice and snakes."])
-    changed = loaded.with_texts(more)
-    write_corpus(folder, "ours", RECORDS[:1], changed)
-    documents, again = read_corpus(folder, "ours")
-    assert documents == RECORDS[:1]
-    assert again.with_texts(more).ranked("mice") == changed.ranked("mice")
-    assert len(names(folder)) == len(set(names(folder)))  # the earlier files are gone
-    assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")  # still usable
 
 
 class Killed(BaseException):
@@ -197,22 +178,6 @@ def test_what_was_made_private_stays_so(folder: Path, corpus: Corpus, private: s
     write_corpus(folder, "ours", RECORDS, corpus)
     modes = {place.name: stat.S_IMODE(place.stat().st_mode) for place in folder.glob("*.*.*")}
     assert set(modes.values()) == {0o600}, modes
-
-
-def test_a_killed_first_attempt_can_be_repeated(
-    tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, text: str) -> None:
-        raise OSError("disk is full")
-
-    monkeypatch.setattr(whole_file, "write_whole", full)
-    with pytest.raises(OSError, match="disk is full"):
-        write_corpus(tmp_path, "ours", RECORDS, corpus)
-    monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"got no manifest\.json there"):
-        read_corpus(tmp_path, "ours")
-    write_corpus(tmp_path, "ours", RECORDS, corpus)
-    assert read_corpus(tmp_path, "ours")[0] == RECORDS
 
 
 @pytest.mark.parametrize("kind", ["manifest", "documents", "array"])
@@ -364,21 +329,3 @@ def test_what_json_cannot_keep_is_named_and_nothing_is_written(
     with pytest.raises(ValueError, match="JSON cannot keep"):
         write_corpus(tmp_path / "new", "ours", [{"metadata": value}], corpus)
     assert not (tmp_path / "new").exists()
-
-
-def test_a_document_is_named_by_its_id_and_serialized_once(
-    tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    records = [{"id": "a", "metadata": {}}, {"id": None, "metadata": {"when": {1}}}]
-    with pytest.raises(ValueError, match=r"metadata\['when'\] of document 2 is set"):
-        write_corpus(tmp_path, "ours", records, corpus)
-    records[1]["id"] = "b"
-    with pytest.raises(ValueError, match=r"metadata\['when'\] of document 'b' is set"):
-        write_corpus(tmp_path, "ours", records, corpus)
-    written = []
-    dumps = json.dumps
-    monkeypatch.setattr(
-        json, "dumps", lambda value, **options: written.append(value) or dumps(value, **options)
-    )
-    write_corpus(tmp_path, "ours", RECORDS, corpus)
-    assert [value for value in written if value in RECORDS] == RECORDS

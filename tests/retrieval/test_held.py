@@ -1,10 +1,6 @@
 """The held corpus: changed, counted, persisted; and which texts are read for a question."""
 
-import copy
-import pickle
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +10,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import write_corpus
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts
 from spscanner_rag.retrieval.joined_text import JoinedText
@@ -37,15 +33,6 @@ def corpus_of(*texts: str) -> Corpus:
 NOTES = [f"Note {number}. It rained." for number in range(8)]
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, "10"])
-@pytest.mark.parametrize("name", ["read_documents", "read_tokens"])
-def test_a_bound_out_of_range_is_refused_by_name(name: str, value: object) -> None:
-    with pytest.raises(
-        ValueError, match=re.escape(f"{name}: got {value!r}; expected an integer of at least 1")
-    ):
-        ReadBounds(**{name: value})
-
-
 def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     tokens = [60_000] * 4
@@ -56,34 +43,11 @@ def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture)
     assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1, 2, 3]
 
 
-def test_within_the_bounds_all_are_read_in_their_order() -> None:
-    corpus = corpus_of(*NOTES)
-    every = [(number, None) for number in range(8)]
-    assert choose_texts(corpus, "note 3", ReadBounds()) == every
-    assert choose_texts(corpus, "note 3", ReadBounds(8)) == every
-    assert choose_texts(corpus, "note 3", ReadBounds(None, None)) == every
-    assert choose_texts(corpus, "note 3", ReadBounds(2), among=[1, 3]) == [(1, None), (3, None)]
-
-
-def test_the_best_are_read_in_the_order_of_the_corpus() -> None:
-    corpus = corpus_of(*NOTES, "Snow on note 9, and note 9 again.")
-    chosen = choose_texts(corpus, "snow on note 9, or 2", ReadBounds(2))
-    assert [number for number, _ in chosen] == [2, 8]
-    assert None not in [score for _, score in chosen]
-
-
 def test_texts_without_a_word_of_the_query_come_last() -> None:
     corpus = corpus_of(*NOTES, "A viper sleeps.")
     assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [0, 1, 8]
     assert choose_texts(corpus, "viper", ReadBounds(3))[0] == (0, None)
     assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [0, 1]
-
-
-def test_empty_texts_take_no_place() -> None:
-    corpus = corpus_of("", *NOTES, " \n")
-    assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [1, 2]
-    assert [number for number, _ in choose_texts(corpus_of("", ""), "x", ReadBounds())] == []
-    assert choose_texts(Corpus(), "x", ReadBounds()) == []
 
 
 def test_a_large_text_does_not_shut_out_the_small_ones_behind_it() -> None:
@@ -112,13 +76,6 @@ def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budg
         before = [other for other in kept if other < number]
         full = most is not None and len(before) >= most
         assert full or (budget is not None and sum(tokens[n] for n in before) + tokens[number] > budget)
-
-
-def test_bounds_count_what_is_estimated() -> None:
-    corpus = corpus_of("An even note. " * 10, "The other note. " * 10)
-    tokens = estimated_tokens(corpus.texts[0].text)
-    assert len(choose_texts(corpus, "note", ReadBounds(10, 2 * tokens + 10))) == 2
-    assert len(choose_texts(corpus, "note", ReadBounds(10, 2 * tokens - 10))) == 1
 
 
 class Texts(Host[str]):
@@ -172,55 +129,6 @@ def test_adding_and_deleting_give_another_corpus() -> None:
     with pytest.raises(ValueError, match="no document 'x' here"):
         added.deleting(["a", "x"])
     assert corpus.adding([]).counted()[0][0].joined.text == "a one."
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_deleting_asks_for_the_document_of_each_item_once(together: bool) -> None:
-    asked: list[str] = []
-
-    class Asked(Texts):
-        def document(self, item: str) -> str:
-            asked.append(item)
-            return self.key(item)
-
-    names = [f"{number}" for number in range(60)]
-    corpus = HeldCorpus(Asked(), [f"{name} note." for name in names])
-    for gone in [names[1:]] if together else names[1:]:
-        corpus = corpus.deleting(gone)
-    assert corpus.ids == ["0"]
-    assert len(asked) == 60
-
-
-def test_only_what_is_new_is_counted_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[str] = []
-    add = CollectionIndex.add
-
-    def noted(index: CollectionIndex, key: str, texts: Any) -> None:
-        counted.extend(texts)
-        add(index, key, texts)
-
-    monkeypatch.setattr(CollectionIndex, "add", noted)
-    corpus = held("a one.", "b two.")
-    with ThreadPoolExecutor(6) as threads:
-        assert len({id(texts) for texts, _ in threads.map(lambda _: corpus.counted(), range(6))}) == 1
-    corpus.adding(["c three."]).adding(["d four."]).counted()
-    pickle.loads(pickle.dumps(corpus)).counted()
-    assert copy.deepcopy(corpus) is corpus
-    assert sorted(counted) == ["a one.", "b two.", "c three.", "d four."]
-
-
-def test_what_a_first_stage_found_is_read_in_its_order() -> None:
-    corpus = held("a one. It rained.", "b two.", "c three.")
-    found = ["x loose.", "c three", "a one", "y loose.", "It rained"]
-    chosen = corpus.read("q", object(), ALL, None, found)
-    assert texts_of(chosen) == [
-        ("x loose.", None), ("c three.", 1), ("a one. It rained.", 2), ("y loose.", None)
-    ]  # fmt: skip
-    assert texts_of(corpus.read("q", object(), ReadBounds(2), None, found)) == texts_of(chosen)[:2]
-    only = corpus.read("q", object(), ALL, lambda item: item.startswith(("a", "y")), found)
-    assert texts_of(only) == [("a one. It rained.", 2), ("y loose.", None)]
-    with pytest.raises(TypeError, match="expected a list"):
-        corpus.read("q", object(), ALL, None, None)
 
 
 def test_the_own_first_stages() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText
+from spscanner_rag.retrieval.joined_text import CONTINUED, JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from tests.retrieval.searching import search
@@ -53,27 +53,6 @@ def test_a_sentence_over_a_page_break_is_one() -> None:
     assert (one.piece_start, one.piece_end) == (one.source_start, one.source_end)
 
 
-def test_a_footer_and_a_header_between_the_parts() -> None:
-    bodies = [
-        "It rained. The king of the",
-        "Moor came. The ship",
-        "sank. The council of the",
-        "towns met. It ended.",
-    ]
-    pages = [f"Report\n{body} \n{number}" for number, body in enumerate(bodies, start=1)]
-    text = joined(*(page(own, number) for number, own in enumerate(pages, start=1)))
-    assert "Report" not in text.text
-    assert sentences(text)[-2:] == [f"The council of the{CONTINUED}towns met.", "It ended."]
-    assert (
-        "The king of the \n" + RUN_SEPARATOR + "Moor came." in text.text
-    )  # a capital: may be a new sentence
-    start = text.text.rindex("The council")
-    one, two = text.places(start, text.text.index(" It ended"))
-    assert pages[2][one.source_start : one.source_end] == "The council of the"
-    assert pages[3][two.source_start : two.source_end] == "towns met."
-    assert pages[3][two.piece_start : two.piece_end] == "towns met."
-
-
 @pytest.mark.parametrize(
     "pages",
     [
@@ -89,50 +68,10 @@ def test_pages_that_do_not_follow_each_other_are_not_joined(pages: list[Piece]) 
     assert len(sentences(joined(*pages))) == 2
 
 
-def test_a_file_without_pages_is_joined_as_before() -> None:
-    pieces = [
-        Piece(text=text, key=text, source=text, start=0, group="file", last=True)
-        for text in ("Report\nsigned a", "Report\ntreaty.", "Report\nand left.")
-    ]
-    assert joined(*pieces).text == RUN_SEPARATOR.join(piece.text for piece in pieces)
-
-
-def test_chunks_of_whole_pages_at_hand() -> None:
-    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
-    pieces = [
-        page(pages[1][11:], 1, start=11, last=False),
-        page("Then they left.", 2, start=None, last=False, key="c"),
-    ]
-    text = joined(*pieces, sources=pages)
-    assert text.text == CONTINUED.join(pages.values())
-    assert sentences(text) == ["The council signed a\ntreaty.", "Then they left."]
-
-
-def test_a_page_that_the_sentence_begins_on_is_not_there() -> None:
-    """The chunk retrieved from the first page ends before the sentence begins: no offset spans its text."""
-    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
-    pieces = [page("It rained.", 1, last=False), page("treaty.", 2, last=False)]
-    text = joined(*pieces, sources=pages)
-    assert sentences(text) == ["It rained.", "The council signed a\ntreaty."]
-    start = text.text.index("The council")
-    place = text.place(start, text.text.index(" Then"))
-    assert (place.piece, place.source, place.source_start, place.piece_start) == (1, 2, None, None)
-
-
-def test_a_page_that_the_sentence_ends_on_is_not_there() -> None:
-    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
-    pieces = [page("The council signed a", 1, start=11), page("Then they left.", 2, start=8)]
-    text = joined(*pieces, sources=pages)
-    start, end = text.text.index("The council"), text.text.index(" Then")
-    place = text.place(start, end)
-    assert (place.piece, place.source, place.source_start, place.piece_start) == (0, 1, None, None)
-
-
 WORDS = st.lists(
     st.sampled_from("The the harbour Ship left. rained, 7 of (a) Ünder 東京 x? \n \n\n".split(" ")),
     max_size=30,
 )
-SEEDS = st.integers(0, 2**32)
 HEADERS = st.sampled_from(["", "Report\n", "Page {}\n", "\nReport 9\n\n{}\n"])
 FOOTERS = st.sampled_from(["", "\n{}", "\nReport\n", "\n\n{} of 9\n"])
 

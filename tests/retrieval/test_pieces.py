@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.retrieval import chunk_location, joined_text
-from spscanner_rag.retrieval.chunk_location import SHORTEST_OVERLAP
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
 from spscanner_rag.retrieval.pieces import (
     LARGEST_WHITE_GAP,
@@ -142,40 +141,6 @@ def test_covering_chunks_in_any_order_give_back_the_document(
         assert place.piece_start is not None or not whole_too
 
 
-@settings(max_examples=40)
-@given(DOCUMENTS, st.integers(1, 80), st.integers(0, 60), SEEDS)
-def test_linked_chunks_without_offsets_give_back_the_document(
-    document: str, size: int, overlap: int, seed: int
-) -> None:
-    chunks = cut(document, size, overlap)
-    pieces = [
-        piece(text, 0 if not start else None, key=str(number), previous=str(number - 1), next=str(number + 1))
-        for number, (start, text) in enumerate(chunks)
-    ]
-    random.Random(seed).shuffle(pieces)
-    text = joined(pieces)
-    check_shape(text, pieces)
-    places = check_places(text, pieces, {SOURCE: document}, seed)
-    inside_first = [p for p in places if pieces[p.piece].start == 0 and p.piece_start is not None]
-    assert all(place.source_start == place.piece_start for place in inside_first)
-    kept = [p for p in sorted(pieces, key=lambda p: int(p.key)) if p.text.strip()]
-    position = 0
-    for wanted in kept:  # in order: each begins no earlier than the one before
-        position = text.text.find(wanted.text, position)
-        assert position >= 0
-
-
-def test_links_and_overlaps_restore_a_text_without_offsets() -> None:
-    document = "".join(f"Sentence number {number} of the text. " for number in range(40))
-    chunks = cut(document, 200, 50)
-    pieces = [piece(text, key=str(n), next=str(n + 1)) for n, (_, text) in enumerate(chunks)]
-    random.Random(0).shuffle(pieces)
-    text = joined(pieces)
-    assert text.text == document
-    assert len(text.runs) == 1
-    assert text.place(5, 300).source_start is None
-
-
 @st.composite
 def any_pieces(draw: st.DrawFn) -> tuple[str, list[Piece]]:
     """Stretches of a document; the offsets of some are not known, links are right, wrong or in a circle."""
@@ -228,18 +193,6 @@ def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]]
 
 
 @settings(max_examples=40)
-@given(any_pieces(), st.lists(st.integers(-3, 3000), min_size=12, max_size=12), SEEDS)
-def test_wrong_offsets_do_not_move_what_the_source_tells(
-    given_pieces: tuple[str, list[Piece]], starts: list[int], seed: int
-) -> None:
-    document, pieces = given_pieces
-    pieces = [replace(one, start=start) for one, start in zip(pieces, starts, strict=False)]
-    for text in join_pieces(pieces, {SOURCE: document}):
-        assert text.text == document
-        check_places(text, pieces, {SOURCE: document}, seed)
-
-
-@settings(max_examples=40)
 @given(DOCUMENTS.filter(lambda d: len(d) > 40), st.integers(5, 40), st.data())
 def test_offsets_that_contradict_yield_none(document: str, size: int, data: st.DataObject) -> None:
     """Half of each chunk is also in the next, so that a chunk at a wrong place is always found out."""
@@ -276,44 +229,6 @@ def test_of_two_that_contradict_neither_has_a_place() -> None:
     places = [text.place(run.start, run.end) for run in text.runs]
     assert [place.source_start for place in places] == [500, None, None]
     assert [(place.piece, place.piece_start) for place in places] == [(2, 0), (0, 0), (1, 0)]
-
-
-def test_sections_that_all_begin_at_zero_are_read_alone() -> None:
-    pieces = [piece(f"Section {number} tells of the harbour.", 0, key=str(number)) for number in range(5)]
-    text = joined(pieces)
-    assert texts_of(text) == [one.text for one in pieces]
-    assert all(run.source_start is None for run in text.runs)
-
-
-def test_contradictions_are_seen_across_a_piece_without_offset() -> None:
-    text = joined(
-        [
-            piece("abcdefghij", 0, key="a", next="b"),
-            piece("unknown", key="b", next="c"),
-            piece("ZZZZZ", 5, key="c"),
-        ]
-    )
-    assert all(run.source_start is None for run in text.runs)
-    assert len(text.runs) == 3
-
-
-def test_an_overlap_by_chance_moves_no_span() -> None:
-    line = "-" * SHORTEST_OVERLAP
-    first, second, third = f"One.\n{line}", f"{line}\nTwo.\n", "Three ends it."
-    document = first + second + third
-    pieces = [
-        piece(first, 0, key="a", next="b"),
-        piece(second, key="b", next="c"),
-        piece(third, len(first + second), key="c"),
-    ]
-    text = joined(pieces)
-    check_shape(text, pieces)
-    check_places(text, pieces, {SOURCE: document}, 0)
-    at = text.text.index("Three")
-    place = text.place(at, at + len(third))
-    assert document[place.source_start : place.source_end] == third
-    at = text.text.index("Two.")
-    assert text.place(at, at + 4).source_start is None
 
 
 @pytest.mark.parametrize(
@@ -522,18 +437,6 @@ def test_equal_chunks_stand_each_at_its_own_place() -> None:
     assert [(p.start, p.exact) for p in with_offset.placed] == [(31, True), (51, False)]
 
 
-def test_a_whole_document_and_its_chunks_without_offsets() -> None:
-    source = "The well was dry. The bell rang. The well was dry."
-    text = joined([piece(source), piece("The well was dry."), piece("The bell rang.")], source)
-    assert [(p.start, p.number) for p in text.placed] == [(0, 1), (0, 0), (18, 2)]
-
-
-def test_an_exact_piece_is_preferred_to_one_that_differs() -> None:
-    source = "The  well was dry."
-    text = joined([piece("The well was dry."), piece("well was dry.", 5)], source)
-    assert text.place(5, 18) == Place(1, 0, 13, SOURCE, 5, 18)
-
-
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("whole_too", [True, False])
 def test_many_pieces_cost_about_as_much_each(
@@ -622,31 +525,6 @@ def order(*pieces: Piece) -> list[str]:
 )
 def test_order(pieces: list[Piece], expected: str) -> None:
     assert order(*pieces) == list(expected)
-
-
-KEYS = st.sampled_from("abcdefgh")
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        st.builds(at, KEYS, st.none() | st.integers(0, 50), st.none() | KEYS, st.none() | KEYS), max_size=10
-    )
-)
-def test_each_comes_once_and_offsets_ascend(pieces: list[Piece]) -> None:
-    numbers = list(range(len(pieces)))
-    random.Random(len(pieces)).shuffle(numbers)
-    found = in_reading_order(numbers, pieces)
-    assert sorted(found) == sorted(numbers)
-    starts = [start for number in found if (start := pieces[number].start) is not None]
-    assert starts == sorted(starts)
-
-
-def test_a_long_chain() -> None:
-    n = 20_000
-    pieces = [at(str(number), previous=str(number - 1)) for number in range(n)]
-    random.Random(0).shuffle(pieces)
-    assert order(*pieces) == [str(number) for number in range(n)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Search over joined texts: as the scanner itself on one document, limits over several, nothing across a break."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +100,6 @@ def test_one_document_is_selected_as_by_a_scan(tiny_scanner: Scanner, arguments:
     check_as_scanned(tiny_scanner, STORY, arguments)
 
 
-@pytest.mark.parametrize("text", ["", " \n", "One.", "\n\n " + STORY.replace("\n", "\r\n") + "\ud800 "])
-def test_odd_documents_are_selected_as_by_a_scan(tiny_scanner: Scanner, text: str) -> None:
-    check_as_scanned(tiny_scanner, text, {"top_k": 3, "order": "score"})
-
-
 @pytest.fixture(scope="module")
 def windowed(windowed_checkpoint: Path) -> Scanner:
     return Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True)
@@ -143,45 +137,6 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
 
 
 FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
-
-
-def test_the_best_of_all_texts() -> None:
-    texts = read(FIRST, "", SECOND)
-    hits = search(Words(), QUERY, texts, Selection(top_k=3))
-    assert [(hit.text, hit.logit, hit.joined) for hit in hits] == [
-        ("g 10.", 10.0, 2),
-        ("b 9.", 9.0, 0),
-        ("d 8.", 8.0, 0),
-    ]
-    assert hits[0].place == (2, 10, 15, 2, 10, 15)
-    assert hits[0].score == pytest.approx(1 / (1 + np.exp(-10)))
-    numbers = [hits[0].logit, hits[0].score, hits[0].joined, *hits[0].place]
-    assert {type(number) for number in numbers} == {int, float}
-    in_order = search(Words(), QUERY, texts, Selection(top_k=3, order="document"))
-    assert found(in_order) == ["b 9.", "d 8.", "g 10."]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"top_k": None, "top_k_per_text": 1}, ["g 10.", "b 9."]),
-        ({"top_k": 3, "top_k_per_text": 2}, ["g 10.", "b 9.", "d 8."]),
-        ({"top_k": 1, "top_k_per_text": 2}, ["g 10."]),
-        ({"top_k": None, "top_k_per_text": 9, "threshold": 0.9999}, ["g 10."]),
-        ({"top_k": None, "top_k_per_text": np.int64(1)}, ["g 10.", "b 9."]),
-        ({"top_k": 0.01, "top_k_per_text": 1}, ["g 10.", "b 9."]),
-        (
-            {"top_k": None, "top_k_per_text": 1, "context": 1, "order": "document"},
-            ["a 1.", "b 9.", "c 2.", "f 3.", "g 10.", "h 0."],
-        ),
-        (
-            {"top_k": None, "top_k_per_text": 1, "context": 1, "merge": True},
-            ["f 3. g 10. h 0.", "a 1. b 9. c 2."],
-        ),
-    ],
-)
-def test_limits_of_each_text(arguments: dict[str, Any], expected: list[str]) -> None:
-    assert found(search(Words(), QUERY, read(FIRST, SECOND), Selection(**arguments))) == expected
 
 
 @settings(max_examples=40)
@@ -241,39 +196,7 @@ def test_sentences_outside_the_pieces_are_read_and_left_out() -> None:
     assert len(units) == 5
 
 
-@pytest.mark.parametrize("merge", [False, True])
-@pytest.mark.parametrize("count_tokens", [None, len, lambda text: 2 * len(text) + 7 * text.count("\n")])
-@pytest.mark.parametrize("max_tokens", [1, 4, 6, 9, 17, 40, 200])
-def test_a_budget_holds_over_all_that_is_returned(
-    merge: bool, count_tokens: Callable[[str], int] | None, max_tokens: int
-) -> None:
-    count = count_tokens or Words().count_tokens
-    choose = Selection(max_tokens=max_tokens, count_tokens=count_tokens, context=1, merge=merge)
-    hits = search(Words(), QUERY, read(FIRST, SECOND, FIRST), choose)
-    assert count("\n".join(found(hits))) <= max_tokens or not hits
-    assert sum(count(hit.text) for hit in hits) <= max_tokens
-    if count_tokens is None:
-        assert sum(count(hit.text) for hit in hits) >= min(max_tokens - 1, 24)
-
-
-def test_a_wide_gap_between_texts_costs_nothing() -> None:
-    texts = read("a 1. b 9.", "c 8. d 1.")
-
-    def count(text: str) -> int:
-        return len(text) + 100 * text.count("\n\n")
-
-    hits = search(Words(), QUERY, texts, Selection(top_k=2, max_tokens=9, count_tokens=count))
-    assert found(hits) == ["b 9.", "c 8."]
-
-
 # Scorers
-
-
-def test_a_scorer_of_one_method() -> None:
-    hits = search(
-        Bare(), QUERY, read(STORY, "Short one. It is the longest sentence of all."), Selection(top_k=1)
-    )
-    assert found(hits) == ["Because the well was dry, and because the winter had been long."]
 
 
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
@@ -297,32 +220,6 @@ def test_nothing_to_search() -> None:
     scorer = Words()
     assert search(scorer, QUERY, nothing, Selection(max_tokens=3, context=1)) == []
     assert scorer.asked == []
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 3, 64])
-def test_texts_are_given_in_batches(tiny_scanner: Scanner, batch_size: int) -> None:
-    sizes: list[int] = []
-
-    class Spy:
-        segment = staticmethod(tiny_scanner.segment)
-        uses_collection = tiny_scanner.uses_collection
-
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            raise AssertionError("one by one")
-
-        def score_units_many(self, requests: Any, **options: Any) -> list[NDArray[np.float32]]:
-            sizes.append(len(requests))
-            return tiny_scanner.score_units_many(requests, **options)
-
-    texts = read(*(f"{STORY} {number}." for number in range(5)))
-    every = Selection(top_k=None)  # equal sentences of several texts may change places within rounding
-    hits = search(Spy(), QUERY, texts, every, batch_size=batch_size)
-    assert sizes == {1: [1] * 5, 2: [2, 2, 1], 3: [3, 2], 64: [5]}[batch_size]
-    one_by_one = search(tiny_scanner, QUERY, texts, every, batch_size=1)
-    in_order, expected = (sorted(each, key=lambda hit: hit.place) for each in (hits, one_by_one))
-    assert [(hit.text, hit.place) for hit in in_order] == [(hit.text, hit.place) for hit in expected]
-    assert [hit.logit for hit in in_order] == pytest.approx([hit.logit for hit in expected], abs=1e-4)
-    assert all(left.logit >= right.logit for left, right in pairwise(hits))
 
 
 # Cancellation

@@ -125,18 +125,6 @@ def test_a_local_folder_is_known_by_its_full_path(
     assert [model for model, _ in loads.calls] == ["model", "model"]  # as given: messages name it so
 
 
-def test_a_real_one(tiny_checkpoint: Path) -> None:
-    options: dict[str, Any] = {"device": "cpu", "dtype": "float32"}
-    choice = ScorerChoice(str(tiny_checkpoint), **options, model_kwargs={"segment_tokens": 64})
-    choice.check()
-    scanner = choice.resolve()
-    assert isinstance(scanner, Scanner)
-    assert scanner.segment_tokens == 64
-    assert scanner is shared_scanner(tiny_checkpoint, **options, segment_tokens=64)
-    assert choice.name == str(tiny_checkpoint)
-    assert ScorerChoice(scanner=scanner).name == str(tiny_checkpoint)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
     key_lock = threading.Lock()
@@ -148,30 +136,7 @@ def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
         assert shared_scanner("a") is shared_scanner("a")
 
 
-@pytest.mark.parametrize("value", [None, True, False, SECRET])
-def test_the_token_is_used(loads: Loads, value: str | bool | None) -> None:
-    options, token = split_token({"token": HiddenToken(value)})
-    assert token.value is value
-    ScorerChoice("a", token=token, model_kwargs=options).resolve()
-    assert loads.calls[0][1].get("token") is value
-    assert ("token" in loads.calls[0][1]) == (value is not None)
-
-
 # Choices
-
-
-class Scores:
-    def score_units(self, query: object, text: object, units: object) -> None: ...
-
-
-def test_a_ready_scanner_or_scorer_is_taken_as_it_is(tiny_scanner: Scanner, loads: Loads) -> None:
-    scorer = Scores()
-    for choice in (ScorerChoice(scanner=tiny_scanner), ScorerChoice(scorer=scorer)):
-        choice.check()
-        assert choice.resolve() in (tiny_scanner, scorer)
-    assert ScorerChoice(scorer=scorer).name == "Scores"
-    assert (ScorerChoice().name, ScorerChoice("org/a").name) == ("default", "org/a")
-    assert loads.calls == []
 
 
 def test_a_token_is_shown_nowhere() -> None:

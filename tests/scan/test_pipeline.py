@@ -11,7 +11,7 @@ import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan import pipeline
-from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, one_ahead
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
@@ -54,32 +54,6 @@ def test_answers_come_in_order_as_one_by_one(tiny_scanner: Scanner) -> None:
     assert [len(scored.logits) for scored in together] == [12, 12, 0, 2, 0, 1, 12]
     assert together[3].cut.units is UNITS
     assert list(line.run([], Meter())) == []
-
-
-def test_consecutive_requests_on_one_text_prepare_it_once(
-    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepared: list[tuple[str, object]] = []
-    prepare = Reading.prepare
-
-    def counted(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
-        prepared.append((text[:3], units))
-        return prepare(self, text, units, *more)
-
-    monkeypatch.setattr(Reading, "prepare", counted)
-    others = [Unit(0, 3, "The")]
-    line = pipeline_of(tiny_scanner)
-    requests = [
-        (QUERY, TEXT),
-        ("date", TEXT),
-        (QUERY, TEXT, UNITS),
-        ("date", TEXT, UNITS),
-        (QUERY, TEXT, others),
-    ]
-    answers = logits_of(line, *(ScanRequest(*request) for request in requests), ScanRequest(QUERY, TEXT))  # type: ignore[misc]
-    assert [units for _, units in prepared] == [None, UNITS, others, None]
-    assert [len(logits) for logits in answers] == [12, 12, 2, 2, 1, 12]
-    np.testing.assert_allclose(answers[0], answers[5], atol=1e-5)
 
 
 def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,24 +210,6 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     np.testing.assert_allclose(both[1], scored.logits, atol=1e-4)
 
 
-@pytest.mark.parametrize("allowed", [0, 1, 2, 5, 6, 9])
-def test_cancelled(tiny_scanner: Scanner, allowed: int) -> None:
-    """Asked before and after each of three texts is prepared, then after every forward pass."""
-    calls = 0
-
-    def cancelled() -> bool:
-        nonlocal calls
-        calls += 1
-        return calls > allowed
-
-    line = pipeline_of(tiny_scanner, segment_tokens=16)
-    run = line.run([ScanRequest(QUERY, TEXT)] * 3, Meter(cancelled=cancelled))
-    with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens") as error:
-        list(run)
-    assert calls == allowed + 1
-    assert str(error.value).startswith("cancelled after 0 of 0") == (allowed < 6)
-
-
 @pytest.mark.parametrize("text", ["x" * 200_000, "“‘" * 20_000, "One sentence of many. " * 5000])
 def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str) -> None:
     calls = 0
@@ -269,52 +225,3 @@ def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str
 
 
 # One run ahead
-
-
-def test_items_come_in_order() -> None:
-    assert list(one_ahead(range(7))) == list(range(7))
-    assert list(one_ahead([])) == []
-    assert list(one_ahead([None, None])) == [None, None]
-
-
-def test_one_is_made_while_another_is_in_use_and_no_more() -> None:
-    made: list[str] = []
-    second = threading.Event()
-
-    def items() -> Iterator[int]:
-        for number in range(5):
-            made.append(threading.current_thread().name)
-            if number == 1:
-                second.set()
-            yield number
-
-    ahead = one_ahead(items())
-    assert made == []
-    assert next(ahead) == 0
-    assert second.wait(60)  # without being asked for
-    assert next(ahead) == 1
-    ahead.close()
-    assert len(made) <= 3
-    assert made[0] == threading.current_thread().name
-    assert all(name.startswith("spscanner-ahead") for name in made[1:])
-
-
-def test_an_error_comes_in_its_turn() -> None:
-    def items() -> Iterator[int]:
-        yield 0
-        yield 1
-        raise ValueError("no third")
-
-    ahead = one_ahead(items())
-    assert [next(ahead), next(ahead)] == [0, 1]
-    with pytest.raises(ValueError, match="no third"):
-        next(ahead)
-    with pytest.raises(StopIteration):
-        next(ahead)
-
-
-def test_closing_leaves_no_thread() -> None:
-    ahead = one_ahead(iter(range(1000)))
-    next(ahead)
-    ahead.close()
-    assert not any(thread.name.startswith("spscanner-ahead") for thread in threading.enumerate())

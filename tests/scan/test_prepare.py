@@ -1,7 +1,6 @@
 """How a checkpoint reads: what is cut, tokenized, matched and laid out, and what is left out."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -31,49 +30,6 @@ def repeats(input_ids: np.ndarray, question: list[int]) -> list[int]:
     """Where the question stands in the ids."""
     width = len(question)
     return [at for at in range(len(input_ids) - width + 1) if input_ids[at : at + width].tolist() == question]
-
-
-def test_prepared_text(tiny_tokenizer: Tokenizer) -> None:
-    text = reading(tiny_tokenizer).prepare(TEXT)
-    assert [TEXT[unit.start : unit.end] for unit in text.units] == [
-        TEXT[start:end] for start, end in zip(text.starts, text.ends, strict=True)
-    ]
-    assert text.starts.dtype == text.ends.dtype == np.int64
-    assert text.input_ids.tolist() == tiny_tokenizer.encode(TEXT).ids
-
-
-@pytest.mark.parametrize(("match", "prior"), [(False, False), (True, False), (False, True), (True, True)])
-def test_words_are_read_when_the_model_wants_them(
-    tiny_tokenizer: Tokenizer, match: bool, prior: bool
-) -> None:
-    own = reading(tiny_tokenizer, match=match, prior=prior)
-    text = own.prepare(TEXT)
-    asked = own.pair(QUERY, text)
-    assert ("words" in vars(text)) == (match or prior)
-    assert text.words.postings.n_units == len(text.units)
-    assert (asked.match_classes is not None, asked.prior is not None) == (match, prior)
-    sequence = asked.sequence()
-    assert (sequence.match_classes is not None, sequence.prior is not None) == (match, prior)
-
-
-def test_surroundings_stand_beside_the_prior(tiny_tokenizer: Tokenizer) -> None:
-    own, around = (reading(tiny_tokenizer, prior=True, around=wanted) for wanted in (False, True))
-    text = own.prepare(TEXT)
-    prior, both = own.pair(QUERY, text).prior, around.pair(QUERY, text).prior
-    assert prior is not None
-    assert both is not None
-    assert (prior.shape[1], both.shape[1]) == (1, 4)
-    np.testing.assert_array_equal(both[:, :1], prior)
-    assert np.ptp(both, axis=0).min() > 0.1
-    sequence = around.pair(QUERY, text).sequence(2, 3)
-    np.testing.assert_array_equal(sequence.prior, both[2:4])
-
-
-def test_given_units_are_read_as_they_are(tiny_tokenizer: Tokenizer) -> None:
-    units = [Unit(0, 3, "The "), Unit(4, 10, "Keeper")]
-    text = reading(tiny_tokenizer).prepare("the keeper", units)
-    assert text.units is units
-    assert text.input_ids.tolist() == tiny_tokenizer.encode("The Keeper").ids
 
 
 def test_no_units(tiny_tokenizer: Tokenizer) -> None:
@@ -116,12 +72,6 @@ def counted(unit_ends: list[int]) -> PreparedText:
     """A document whose tokens are 100, 101, ..."""
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
     return tokens_of(places + 100, np.array(unit_ends, np.int64))
-
-
-def test_tokens_after_the_last_unit_are_left_out() -> None:
-    places = np.arange(6, dtype=np.int32)
-    document = tokens_of(places, np.array([1, 3]))
-    assert QueryOnText(document, np.array([9], np.int32)).sequence().input_ids.tolist() == [9, 0, 1, 2, 3]
 
 
 def sequence_token_by_token(

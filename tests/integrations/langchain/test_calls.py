@@ -135,24 +135,6 @@ def test_the_first_stage_runs_as_a_child_in_the_same_manner(
     assert "mine" in inner["tags"]
 
 
-def test_cancelling_ends_the_scan_and_the_run(
-    slow_scorer: Any, documents: list[Document], events: Any
-) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, scorer=slow_scorer)
-
-    async def run() -> None:
-        task = asyncio.ensure_future(retriever.ainvoke(QUERY, {"callbacks": [events]}))
-        while not slow_scorer.began.is_set():
-            await asyncio.sleep(0.001)
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run())
-    assert slow_scorer.ended.wait(10)
-    assert events.seen == ["start", "CancelledError"]
-
-
 def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, events: Any) -> None:
     async def run() -> None:
         asked = asyncio.Event()

@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
-from langchain_core.tools import create_retriever_tool
-from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerRetriever
 
@@ -50,19 +46,6 @@ def test_in_a_chain(retriever: SPScannerRetriever) -> None:
     assert prompts[0] == prompts[1]
 
 
-def test_in_place_of_a_vector_retriever_in_one_line(word_scorer: Any, documents: list[Document]) -> None:
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    store.add_documents(
-        RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0).split_documents(documents)
-    )
-    retriever = store.as_retriever(search_kwargs={"k": 20})
-    before = retriever.invoke(QUERY)
-    retriever = SPScannerRetriever.from_retriever(retriever, scorer=word_scorer, k=5)
-    after = retriever.invoke(QUERY)
-    assert len(after) == 5 < len(before)
-    assert before[0].metadata.keys() <= after[0].metadata.keys()
-
-
 def test_batch_and_abatch(retriever: SPScannerRetriever) -> None:
     queries = [QUERY, "lighthouse", "well winter"]
     expected = [retriever.invoke(query) for query in queries]
@@ -73,24 +56,3 @@ def test_batch_and_abatch(retriever: SPScannerRetriever) -> None:
     mixed = retriever.batch([QUERY, ""], return_exceptions=True)
     assert mixed[0] == expected[0]
     assert isinstance(mixed[1], ValueError)
-
-
-def test_as_a_tool(retriever: SPScannerRetriever) -> None:
-    tool = create_retriever_tool(
-        retriever, "facts", "Facts of the harbour.", response_format="content_and_artifact"
-    )
-    expected = retriever.invoke(QUERY)
-    call = {"name": "facts", "args": {"query": QUERY}, "id": "1", "type": "tool_call"}
-    message = tool.invoke(call)
-    assert message.artifact == expected
-    assert all(document.page_content in message.content for document in expected)
-    assert asyncio.run(tool.ainvoke(call)).artifact == expected
-
-
-def test_results_can_be_stored_again(retriever: SPScannerRetriever) -> None:
-    found = retriever.invoke(QUERY)
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    ids = store.add_documents(found)
-    assert ids == [d.id for d in found]
-    assert len(store.add_documents(found)) == 3
-    assert len(store.store) == 3  # the ids are their own, and stay the same

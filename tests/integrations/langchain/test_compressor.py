@@ -1,9 +1,8 @@
 import asyncio
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
@@ -12,7 +11,6 @@ from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerCompressor
-from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import WordScorer
 
 QUERY = "Who signed the treaty?"
@@ -21,27 +19,6 @@ QUERY = "Who signed the treaty?"
 def split(documents: Sequence[Document], **options: Any) -> list[Document]:
     splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True, **options)
     return splitter.split_documents(documents)
-
-
-def test_chunks_are_scored_as_parts_of_their_documents(
-    tiny_scanner: Scanner, documents: list[Document], full_scores: Callable[..., Any]
-) -> None:
-    chunks = split(documents)[1:3]
-    found = SPScannerCompressor(scanner=tiny_scanner, documents=documents).compress_documents(chunks, QUERY)
-    expected = full_scores(tiny_scanner, QUERY, documents[0].page_content)
-    first, last = (
-        chunks[0].metadata["start_index"],
-        chunks[1].metadata["start_index"] + len(chunks[1].page_content),
-    )
-    touched = {span for span in expected if span[1] > first and span[0] < last}
-    logits = {
-        (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in found
-    }
-    assert logits.keys() == touched
-    np.testing.assert_allclose([logits[s] for s in touched], [expected[s] for s in touched], atol=1e-4)
-    assert all(d.id and d.id.startswith("h:") for d in found)
-    again = SPScannerCompressor(scanner=tiny_scanner).compress_documents(chunks, QUERY)
-    assert {d.metadata["spscanner_logit"] for d in again} != set(logits.values())  # less was read
 
 
 def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list[Document]) -> None:

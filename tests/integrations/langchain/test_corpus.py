@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,14 +101,6 @@ def test_ids_of_added_documents(notes: list[Document]) -> None:
     assert retriever.get_by_ids(["a"])[0].metadata["n"] == 1
 
 
-def test_another_document_key_at_loading_is_counted_again(reader: Reader, tmp_path: Path) -> None:
-    pages = [Document(f"Page {n}. A treaty.", metadata={"source": "a.pdf", "page": n}) for n in range(3)]
-    SPScannerRetriever.from_documents(pages, scorer=reader).persist(tmp_path)
-    SPScannerRetriever.load(tmp_path, scorer=reader, document_key=None).invoke("treaty")
-    assert reader.read == [page.page_content for page in pages]
-    assert reader.units_of_collection == [6]
-
-
 def sync(
     source: Sequence[Document], records: Any, retriever: SPScannerRetriever, **options: Any
 ) -> dict[str, int]:
@@ -137,19 +128,6 @@ def test_the_indexing_api(reader: Reader, notes: list[Document]) -> None:
     counts = sync([], records, retriever, cleanup="full")
     assert counts["num_deleted"] == 30
     assert retriever.invoke("lynx") == []
-
-
-def test_the_indexing_api_by_source_and_forced(reader: Reader) -> None:
-    retriever = SPScannerRetriever.from_documents([], scorer=reader, document_key=None)
-    records = InMemoryRecordManager("pages")
-    records.create_schema()
-    pages = [Document(f"Page {n}. A treaty.", metadata={"source": "a.pdf", "n": n}) for n in range(3)]
-    sync(pages, records, retriever, cleanup="incremental", source_id_key="source")
-    counts = sync(pages, records, retriever, source_id_key="source", force_update=True)
-    assert counts["num_updated"] == 3
-    counts = sync(pages[:1], records, retriever, cleanup="scoped_full", source_id_key="source")
-    assert counts["num_deleted"] == 2
-    assert numbers(retriever.invoke("treaty")) == {0}
 
 
 async def test_the_indexing_api_async(reader: Reader, notes: list[Document]) -> None:

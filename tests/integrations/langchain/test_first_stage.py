@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerRetriever
-from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty?"
 
@@ -22,27 +20,6 @@ def chunks_of(
         chunk_size=size, chunk_overlap=overlap, add_start_index=True, **options
     )
     return splitter.split_documents(documents)
-
-
-def test_chunks_are_expanded_to_whole_documents(
-    tiny_scanner: Scanner,
-    documents: list[Document],
-    first_stage: Callable[..., Any],
-    full_scores: Callable[..., Any],
-) -> None:
-    chunk = next(c for c in chunks_of(documents) if "signed a treaty" in c.page_content)
-    retriever = SPScannerRetriever.from_retriever(
-        first_stage([chunk]), documents=documents, scanner=tiny_scanner
-    )
-    found = retriever.invoke(QUERY)
-    texts = [d.page_content for d in documents]
-    expected = full_scores(tiny_scanner, QUERY, texts[0], texts)
-    logits = {
-        (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in found
-    }
-    assert logits.keys() == expected.keys()
-    np.testing.assert_allclose([logits[s] for s in expected], list(expected.values()), atol=1e-4)
-    assert all(d.id and d.id.startswith("h:") for d in found)
 
 
 @pytest.mark.parametrize("with_start", [False, True])
@@ -120,58 +97,6 @@ def test_a_chunk_that_stands_in_two_documents_is_not_guessed_at(
     assert [d.page_content for d in retriever.invoke("rights")] == ["All rights reserved."]
 
 
-def test_a_page_stands_for_its_file(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
-    pages = [
-        Document(f"Page {n} of {name}. A treaty.", metadata={"source": name, "page": n})
-        for name in ("a.pdf", "b.pdf")
-        for n in range(3)
-    ]
-    chunk = Document("Page 1 of b.pdf.", metadata={"source": "b.pdf", "page": 1, "start_index": 0})
-    make = SPScannerRetriever.from_retriever
-    found = make(first_stage([chunk]), documents=pages, scorer=word_scorer, order="document").invoke("x")
-    assert [(d.metadata["source"], d.metadata["page"]) for d in found] == [
-        ("b.pdf", n) for n in (0, 0, 1, 1, 2, 2)
-    ]
-    alone = make(first_stage([chunk]), documents=pages, scorer=word_scorer, document_key=None).invoke("x")
-    assert [(d.metadata["source"], d.metadata["page"]) for d in alone] == [("b.pdf", 1)] * 2
-
-
-def test_chunks_that_cover_a_document_score_as_the_document(
-    tiny_scanner: Scanner,
-    documents: list[Document],
-    first_stage: Callable[..., Any],
-    full_scores: Callable[..., Any],
-) -> None:
-    chunks = chunks_of(documents, strip_whitespace=False, overlap=20)
-    chunks += chunks[3:5]  # given twice, counted once
-    found = SPScannerRetriever.from_retriever(first_stage(chunks[::-1]), scanner=tiny_scanner).invoke(QUERY)
-    assert len(found) == 10
-    for document in documents:
-        texts = [d.page_content for d in documents]
-        expected = full_scores(tiny_scanner, QUERY, document.page_content, texts)
-        own = [d for d in found if d.metadata["source"] == document.metadata["source"]]
-        logits = {
-            (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in own
-        }
-        assert logits.keys() == expected.keys()
-        np.testing.assert_allclose([logits[s] for s in expected], list(expected.values()), atol=1e-4)
-
-
-def test_a_sentence_across_two_chunks_is_one_result(
-    word_scorer: Any, first_stage: Callable[..., Any]
-) -> None:
-    text = "Rain fell. The council of the town signed the treaty in May. Then it stopped."
-    chunks = [
-        Document(text[:40], metadata={"source": "a", "start_index": 0}, id="c1"),
-        Document(text[40:], metadata={"source": "a", "start_index": 40}, id="c2"),
-    ]
-    found = SPScannerRetriever.from_retriever(first_stage(chunks), scorer=word_scorer, k=1).invoke(
-        "council treaty"
-    )
-    assert [d.page_content for d in found] == ["The council of the town signed the treaty in May."]
-    assert (found[0].metadata["start_index"], found[0].metadata["end_index"]) == (11, 60)
-
-
 def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
     chunk = Document("A treaty. Rain fell.", metadata={"source": "a", "start_index": -1}, id="c")
     found = SPScannerRetriever.from_retriever(first_stage([chunk]), scorer=word_scorer).invoke("treaty")
@@ -182,22 +107,6 @@ def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: 
         first_stage([chunk]), documents=[whole], scorer=word_scorer, order="document"
     ).invoke("treaty")
     assert [d.id for d in found] == ["w:0-5", "w:6-15", "w:16-26"]
-
-
-def test_chunks_of_documents_that_can_not_be_told_apart_keep_their_spans(
-    word_scorer: Any, first_stage: Callable[..., Any]
-) -> None:
-    one, other = "Rain fell in the north. It was cold.", "The treaty was signed by hand. So it was."
-    chunks = [
-        Document(one[:23], metadata={"start_index": 0}),
-        Document(other[:30], metadata={"start_index": 0}),
-        Document(other[31:], metadata={"start_index": 31}),
-    ]
-    found = SPScannerRetriever.from_retriever(first_stage(chunks), scorer=word_scorer).invoke("treaty")
-    for result in found:
-        span = slice(result.metadata["start_index"], result.metadata["end_index"])
-        assert result.page_content in (one[span], other[span])
-    assert len({d.id for d in found}) == len(found) == 3
 
 
 @pytest.mark.parametrize("key", ["relevance_score", "score"])

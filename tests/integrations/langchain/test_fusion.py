@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever, MultiQueryRetriever
+from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.base import empty_checkpoint
@@ -83,13 +83,3 @@ def test_scores_count_beside_other_metadata(documents: list[Document]) -> None:
     assert pickle.loads(pickle.dumps(same)).metadata["relevance_score"] == -1.0
     same.metadata["source"] = "another"
     assert same != found
-
-
-def test_merged_results_are_equal_where_only_scores_differ(documents: list[Document]) -> None:
-    ours = retriever(documents)
-    merged = MergerRetriever(retrievers=[ours, ours]).invoke(QUERY)
-    assert len(merged) == 2 * len({d.id for d in merged})
-    assert all(found == other for found, other in zip(merged[::2], merged[1::2], strict=True))
-    one, two = ({d.id: d for d in ours.invoke(query)} for query in (QUERY, VARIANTS[0]))
-    assert one == two
-    assert any(dict(one[name].metadata) != dict(two[name].metadata) for name in one)

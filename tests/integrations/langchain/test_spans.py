@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit
 
 WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω".split()
@@ -138,33 +137,6 @@ def test_spans_with_whole_documents(
         SPScannerRetriever.from_documents(wholes, scorer=scorer, **fields).invoke("treaty"),
         wholes,
         exact=True,
-    )
-
-
-def _span(chunk: Document) -> range:
-    start = chunk.metadata["start_index"]
-    return range(start, start + len(chunk.page_content))
-
-
-@settings(max_examples=15)
-@given(texts(), st.integers(20, 120), st.integers(0, 20))
-def test_chunks_that_cover_a_text_score_as_the_text(
-    tiny_scanner: Scanner, text: str, size: int, overlap: int
-) -> None:
-    splitter = RecursiveCharacterTextSplitter(
-        chunk_size=size, chunk_overlap=overlap, add_start_index=True, strip_whitespace=False
-    )
-    chunks = splitter.split_documents([Document(text, metadata={"source": "a"})])
-    covered = set().union(*(_span(chunk) for chunk in chunks))
-    assume(len(covered) == len(text))  # the splitter drops some white space even so
-    compressor = SPScannerCompressor(scanner=tiny_scanner, k=None, order="document")
-    found = compressor.compress_documents(chunks, "Who signed the treaty?")
-    expected = tiny_scanner.scan("Who signed the treaty?", text).sentences
-    assert [(d.metadata["start_index"], d.metadata["end_index"]) for d in found] == [
-        (s.start, s.end) for s in expected
-    ]
-    np.testing.assert_allclose(
-        [d.metadata["spscanner_logit"] for d in found], [s.logit for s in expected], atol=1e-4
     )
 
 

@@ -120,21 +120,6 @@ def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[Ba
     asyncio.run(cancelled())
 
 
-def test_events_of_many_at_once(recorder: Any, chunks: list[BaseNode], word_scorer: Any) -> None:
-    post = SPScannerPostprocessor(scorer=word_scorer, callback_manager=recorder.manager)
-
-    async def at_once() -> None:
-        await asyncio.gather(
-            *(post.apostprocess_nodes(list(chunks), query_str=f"{QUERY} {n}") for n in range(16))
-        )
-
-    asyncio.run(at_once())
-    starts = {event.span_id: event.query.query_str for event in recorder.named("ReRankStartEvent")}
-    assert sorted(starts.values()) == sorted(f"{QUERY} {n}" for n in range(16))
-    assert {event.span_id for event in recorder.named("ReRankEndEvent")} == starts.keys()
-    assert len(recorder.callbacks.starts) == len(recorder.callbacks.ends) == 16
-
-
 @both_ways
 def test_events_and_spans_of_a_retrieval(
     recorder: Any, documents: list[Document], word_scorer: Any, use_async: bool

@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import BaseNode, Document, NodeWithScore
 
-from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 
 QUERY = "Who signed the treaty in May?"
@@ -63,18 +61,6 @@ def test_query_fusion(
         assert found[0].score > 0.5
 
 
-def test_a_sentence_that_is_repeated_is_two(word_scorer: Any) -> None:
-    document = Document(text="Yes. He signed the treaty. Yes. It rained.", id_="a")
-    retriever = SPScannerRetriever.from_documents([document], scorer=word_scorer)
-    found = fused(retriever, "reciprocal_rerank")
-    assert sorted(node.get_content() for node in found) == [
-        "He signed the treaty.",
-        "It rained.",
-        "Yes.",
-        "Yes.",
-    ]
-
-
 def test_nothing_that_depends_on_the_question_is_in_a_node(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any
 ) -> None:
@@ -90,24 +76,3 @@ def test_nothing_that_depends_on_the_question_is_in_a_node(
         assert all(one[name].node == two[name].node for name in one)
         assert all(one[name].node.hash == two[name].node.hash for name in one)
         assert {name: found.score for name, found in one.items()} != {n: f.score for n, f in two.items()}
-
-
-@pytest.mark.parametrize("return_nodes", ["node", "pruned"])
-def test_retriever_evaluator(chunks: list[BaseNode], word_scorer: Any, return_nodes: Any) -> None:
-    expected = next(node.node_id for node in chunks if "signed the treaty" in node.get_content())
-    retriever = SPScannerRetriever.from_nodes(
-        chunks, scorer=word_scorer, similarity_top_k=3, return_nodes=return_nodes
-    )
-    evaluator = RetrieverEvaluator.from_metric_names(["mrr", "hit_rate"], retriever=retriever)
-    result = evaluator.evaluate(QUERY, expected_ids=[expected])
-    assert result.metric_vals_dict == {"mrr": 1.0, "hit_rate": 1.0}
-    post = SPScannerPostprocessor(scorer=word_scorer, top_n=3, return_nodes=return_nodes)
-    with_post = RetrieverEvaluator.from_metric_names(
-        ["mrr"],
-        retriever=SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, return_nodes="node"),
-        node_postprocessors=[post],
-    )
-    assert with_post.evaluate(QUERY, expected_ids=[expected]).metric_vals_dict == {"mrr": 1.0}
-    sentences = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, similarity_top_k=3)
-    evaluator = RetrieverEvaluator.from_metric_names(["mrr"], retriever=sentences)
-    assert evaluator.evaluate(QUERY, expected_ids=[expected]).metric_vals_dict == {"mrr": 0.0}

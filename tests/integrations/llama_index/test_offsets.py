@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from llama_index.core.node_parser import (
     HierarchicalNodeParser,
     SentenceSplitter,
-    SentenceWindowNodeParser,
     TokenTextSplitter,
 )
-from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
@@ -90,24 +88,6 @@ def test_every_span_indexes_its_document(
                 assert all(a == b or b.isspace() for a, b in zip(span, node.text, strict=True))
 
 
-@settings(max_examples=25)
-@given(
-    text=texts,
-    kind=st.sampled_from(["sentence", "token"]),
-    size=st.integers(5, 60),
-    overlap=st.integers(0, 20),
-)
-def test_all_chunks_give_back_every_sentence_once(text: str, kind: str, size: int, overlap: int) -> None:
-    document = Document(text=text, id_="d")
-    nodes = chunked(document, kind, size, overlap)
-    whole = SPScannerRetriever([document], scorer=Ones(), similarity_top_k=None, order="document")
-    expected = [(n.node.start_char_idx, n.node.end_char_idx) for n in whole.retrieve(QUERY)]
-    retriever = SPScannerRetriever(
-        nodes, documents=[document], scorer=Ones(), similarity_top_k=None, order="document"
-    )
-    assert [(n.node.start_char_idx, n.node.end_char_idx) for n in retriever.retrieve(QUERY)] == expected
-
-
 def scores_of(found: list[NodeWithScore]) -> dict[tuple[int | None, int | None], float | None]:
     return {(n.node.start_char_idx, n.node.end_char_idx): n.score for n in found}
 
@@ -142,27 +122,6 @@ def test_scores_equal_those_of_the_whole_text_when_it_is_at_hand(
     assert scores_of(retriever.retrieve(QUERY)) == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_scores_equal_those_of_the_whole_text_when_chunks_cover_it(
-    documents: list[Document], tiny_scanner: Scanner
-) -> None:
-    text = documents[0].text
-    info = {"1": documents[0].as_related_node_info()}
-    nodes = [
-        TextNode(
-            text=text[start : start + 70],
-            id_=str(start),
-            start_char_idx=start,
-            end_char_idx=min(start + 70, len(text)),
-            relationships=info,
-        )
-        for start in range(0, len(text), 50)
-    ]
-    expected = {(s.start, s.end): s.score for s in tiny_scanner.scan(QUERY, text).sentences}
-    random.Random(3).shuffle(nodes)
-    post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None)
-    assert scores_of(post.postprocess_nodes(nodes, query_str=QUERY)) == pytest.approx(expected, abs=TOLERANCE)
-
-
 def test_a_docstore_that_holds_all_chunks_stands_for_the_document(
     documents: list[Document], tiny_scanner: Scanner
 ) -> None:
@@ -188,20 +147,6 @@ def test_a_docstore_with_a_gap_does_not(documents: list[Document], word_scorer: 
     assert found
     for n in found:
         assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-
-
-def test_documents_of_other_ids_and_texts_change_nothing(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    strangers = [
-        Document(text=document.text[::-1], id_=f"other {document.node_id}") for document in documents
-    ]
-    plain = SPScannerPostprocessor(scorer=word_scorer)
-    given_others = SPScannerPostprocessor(
-        scorer=word_scorer, documents=strangers, docstore=SimpleDocumentStore()
-    )
-    found = [post.postprocess_nodes(chunks, query_str=QUERY) for post in (plain, given_others)]
-    assert found[0] == found[1]
 
 
 def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document], word_scorer: Any) -> None:
@@ -234,20 +179,3 @@ def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(
         for n in found:
             start = n.node.start_char_idx
             assert (start is None and not whole) or text[start : n.node.end_char_idx] == n.node.text
-
-
-def test_sentence_windows(documents: list[Document], word_scorer: Any) -> None:
-    nodes = SentenceWindowNodeParser.from_defaults(window_size=1).get_nodes_from_documents(documents)
-    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None)
-    found = post.postprocess_nodes(nodes, query_str=QUERY)
-    by_id = {document.node_id: document.text for document in documents}
-    assert len(found) == 15
-    for n in found:
-        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-        assert "window" in n.node.excluded_llm_metadata_keys
-    replaced = MetadataReplacementPostProcessor("window").postprocess_nodes(
-        [NodeWithScore(node=node.model_copy()) for node in nodes]
-    )
-    for n in post.postprocess_nodes(replaced, query_str=QUERY):
-        start = n.node.start_char_idx
-        assert start is None or by_id[n.node.source_node.node_id][start : n.node.end_char_idx] == n.node.text

@@ -1,11 +1,10 @@
 """In the framework's query engines, fusion, routers, chat engines, ingestion and stored indexes."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex, load_index_from_storage
+from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
@@ -73,27 +72,3 @@ def test_output_of_an_ingestion_pipeline(documents: list[Document], word_scorer:
     by_id = {document.node_id: document.text for document in documents}
     for n in found:
         assert by_id[n.node.ref_doc_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-
-
-def test_a_stored_index_that_is_loaded_again(
-    index: VectorStoreIndex, word_scorer: Any, tmp_path: Path
-) -> None:
-    expected = SPScannerRetriever.from_index(index, scorer=word_scorer).retrieve(QUERY)
-    index.storage_context.persist(str(tmp_path))
-    context = StorageContext.from_defaults(persist_dir=str(tmp_path))
-    loaded = load_index_from_storage(context, embed_model=MockEmbedding(4))
-    found = SPScannerRetriever.from_index(loaded, scorer=word_scorer).retrieve(QUERY)
-    assert [(n.node.node_id, n.score) for n in found] == [(n.node.node_id, n.score) for n in expected]
-    staged = SPScannerRetriever.from_index(
-        loaded, scorer=word_scorer, retriever=loaded.as_retriever(similarity_top_k=1), read_documents=1
-    )
-    assert len({n.node.ref_doc_id for n in staged.retrieve(QUERY)}) == 1
-
-
-def test_sentences_can_be_stored_and_found_again(retriever: SPScannerRetriever, tmp_path: Path) -> None:
-    sentences = retriever.retrieve(QUERY)
-    store = SimpleDocumentStore()
-    store.add_documents([n.node for n in sentences])
-    store.persist(str(tmp_path / "docstore.json"))
-    loaded = SimpleDocumentStore.from_persist_path(str(tmp_path / "docstore.json"))
-    assert [loaded.get_document(n.node.node_id) for n in sentences] == [n.node for n in sentences]

@@ -4,7 +4,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -29,11 +28,6 @@ from tests.integrations.llama_index.conftest import QUERY, reranked
 def scored(nodes: list[BaseNode]) -> list[NodeWithScore]:
     scores = [0.0, None, 0.7]
     return [NodeWithScore(node=node, score=scores[i % 3]) for i, node in enumerate(nodes)]
-
-
-def test_it_is_a_node_postprocessor_and_says_its_name() -> None:
-    assert BaseNodePostprocessor in SPScannerPostprocessor.__mro__
-    assert SPScannerPostprocessor.class_name() == "SPScannerPostprocessor"
 
 
 @pytest.mark.parametrize(
@@ -89,20 +83,6 @@ def test_templates_and_separators_of_the_node_are_kept() -> None:
     )
 
 
-@pytest.mark.parametrize("score", [0.0, -3.5, 0.8])
-def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_scorer: Any) -> None:
-    nodes = [
-        NodeWithScore(node=TextNode(text="He signed the treaty.", id_="a"), score=score),
-        NodeWithScore(node=TextNode(text="It rained.", id_="b"), score=None),
-    ]
-    kept = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
-    found = kept.postprocess_nodes(nodes, query_str=QUERY)
-    assert found[0].retrieval_score == score
-    assert found[1].retrieval_score is None
-    found = reranked(nodes)
-    assert all(node.retrieval_score is None for node in found)
-
-
 def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
     nodes = [
         ImageNode(image_url="https://example.org/a.png", id_="image"),
@@ -152,12 +132,6 @@ def test_two_texts_with_one_id_are_both_read() -> None:
     assert {n.node.start_char_idx for n in found} == {0}
 
 
-def test_a_sentence_repeated_in_a_document_has_two_places() -> None:
-    node = TextNode(text="He signed the treaty. It rained. He signed the treaty.", id_="a")
-    found = reranked([node], top_n=2)
-    assert [n.node.node_id for n in found] == ["a:0-21", "a:33-54"]
-
-
 def test_sentences_are_counted_once_where_chunks_overlap(
     documents: list[Document], chunks: list[BaseNode]
 ) -> None:
@@ -175,29 +149,6 @@ def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:
     ]
     found = reranked(nodes, scorer=Uncounted(), group_by="node", order="document")
     assert [(n.node_id, n.logit) for n in found] == [("d:0-9", 0), ("d:10-20", 0), ("d:21-31", -1)]
-
-
-def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
-    texts: list[str] = []
-
-    class Texts(type(word_scorer)):
-        def score_units(self, query: str, text: str, units: Any) -> Any:
-            texts.append(text)
-            return super().score_units(query, text, units)
-
-    reranked(scored(chunks), scorer=Texts(), group_by="node")
-    assert texts == [node.get_content() for node in chunks]
-
-
-def test_offsets_that_are_not_known_are_not_invented() -> None:
-    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
-    nodes = [
-        TextNode(text="He signed the treaty.", id_="a", relationships=source),
-        TextNode(text="It rained.", id_="b", relationships=source, start_char_idx=50, end_char_idx=99),
-    ]
-    found = reranked(nodes)
-    assert [n.node.node_id for n in found] == ["a:0-21", "b:0-10"]
-    assert {(n.node.start_char_idx, n.node.end_char_idx) for n in found} == {(None, None)}
 
 
 def test_relationships_that_are_lists_are_no_obstacle() -> None:

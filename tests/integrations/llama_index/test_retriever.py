@@ -49,15 +49,6 @@ def sources(found: list[NodeWithScore]) -> set[str]:
     return {n.node.ref_doc_id or "" for n in found}
 
 
-def test_nodes_with_their_documents_give_what_documents_give(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    expected = SPScannerRetriever.from_documents(documents, scorer=word_scorer).retrieve(QUERY)
-    for whole in ({}, {"documents": documents}):
-        found = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, **whole).retrieve(QUERY)
-        assert [(n.node.node_id, n.score) for n in found] == [(n.node.node_id, n.score) for n in expected]
-
-
 @pytest.mark.parametrize("kept", ["ids", "file", "text"])
 def test_documents_of_what_a_retriever_finds_are_read_whole(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any, kept: str
@@ -122,79 +113,6 @@ def test_a_deleted_document_takes_its_whole_text_along(
     assert retriever.ref_doc_ids == ["harbour", "lighthouse"]
     found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
     assert [n.node.get_content() for n in found] == ["New."]
-
-
-def test_texts_are_joined_once_for_many_queries(
-    chunks: list[BaseNode], word_scorer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from llama_index.postprocessor.spscanner import nodes as module
-
-    joins: list[int] = []
-    original = module.join_pieces
-
-    def counted(*arguments: Any) -> Any:
-        joins.append(1)
-        return original(*arguments)
-
-    monkeypatch.setattr(module, "join_pieces", counted)
-    retriever = SPScannerRetriever(chunks, scorer=word_scorer)
-    for _ in range(3):
-        retriever.retrieve(QUERY)
-    assert len(joins) == 1
-    retriever.delete("harbour")
-    retriever.retrieve(QUERY)
-    assert len(joins) == 2
-
-
-def test_nodes_of_documents_that_are_not_held_are_scanned_themselves(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    harbour = [node for node in chunks if node.ref_doc_id == "harbour"][:1]
-    first = Fixed([NodeWithScore(node=node, score=0.6) for node in [*harbour, chunks[0]]])
-    options: dict[str, Any] = {"scorer": word_scorer, "retriever": first, "similarity_top_k": None}
-    found = SPScannerRetriever(documents[:1], keep_retrieval_score=True, **options).retrieve(QUERY)
-    text = harbour[0].get_content()
-    assert sources(found) == {"harbour", "lighthouse"}
-    assert all(n.node.get_content() in text for n in found if n.node.ref_doc_id == "harbour")
-    assert len([n for n in found if n.node.ref_doc_id == "lighthouse"]) == 9
-    assert {n.retrieval_score for n in found} == {0.6}
-    store = SimpleDocumentStore()
-    store.add_documents(documents)
-    looked_up = SPScannerRetriever(documents[:1], docstore=store, **options).retrieve(QUERY)
-    assert ids(looked_up)
-    assert set(ids(looked_up)) <= set(
-        ids(SPScannerRetriever(documents, scorer=word_scorer, similarity_top_k=None).retrieve(QUERY))
-    )
-
-
-def test_pages_of_one_file_are_one_document(word_scorer: Any) -> None:
-    pages = [
-        Document(
-            text=f"The captain read page {number}. It rained.",
-            id_=f"{name}{number}",
-            metadata={"file_path": name, "page_label": str(number)},
-        )
-        for name in ("a", "b")
-        for number in (2, 1)
-    ]
-    first = Fixed([NodeWithScore(node=pages[3], score=0.5)])
-    retriever = SPScannerRetriever(
-        pages, scorer=word_scorer, document_key="file_path", retriever=first, order="document"
-    )
-    assert [n.node.ref_doc_id for n in retriever.retrieve(QUERY)] == ["b1", "b1", "b2", "b2"]
-    retriever = SPScannerRetriever(pages, scorer=word_scorer, document_key="file_path", top_k_per_document=1)
-    assert len(retriever.retrieve(QUERY)) == 2
-
-
-@pytest.mark.parametrize("kind", [VectorStoreIndex, SummaryIndex])
-def test_from_an_index(
-    kind: Any, documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    options = {"embed_model": MockEmbedding(4)} if kind is VectorStoreIndex else {}
-    index = kind(chunks, **options)
-    found = SPScannerRetriever.from_index(index, scorer=word_scorer).retrieve(QUERY)
-    expected = SPScannerRetriever.from_documents(documents, scorer=word_scorer).retrieve(QUERY)
-    assert ids(found) == ids(expected)
 
 
 def test_from_an_index_that_shares_its_docstore(

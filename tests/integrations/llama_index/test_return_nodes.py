@@ -5,30 +5,22 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-import pytest
 from llama_index.core.schema import (
     BaseNode,
     Document,
     MetadataMode,
     NodeRelationship,
     NodeWithScore,
-    RelatedNodeInfo,
     TextNode,
 )
 
-from llama_index.postprocessor.spscanner import Excerpt, ScannedNode, SPScannerPostprocessor
+from llama_index.postprocessor.spscanner import Excerpt, SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
 def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
     return [NodeWithScore(node=node, score=0.5 + n / 100) for n, node in enumerate(nodes)]
-
-
-def test_whole_nodes_are_those_that_were_given(chunks: list[BaseNode]) -> None:
-    found = reranked(scored(chunks), top_n=None, return_nodes="node")
-    assert {id(n.node) for n in found} == {id(node) for node in chunks}
-    assert all(n.metadata == n.node.metadata for n in found)
 
 
 def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: list[BaseNode]) -> None:
@@ -78,28 +70,6 @@ def test_what_is_read_within_a_whole_document_counts_whole(word_scorer: Any) -> 
 
 
 # The scores of a result
-
-
-@pytest.mark.parametrize("return_nodes", ["sentence", "node", "pruned"])
-def test_every_result_has_its_documents_score(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, return_nodes: Any
-) -> None:
-    best = {
-        document.node_id: SPScannerRetriever.from_documents([document], scorer=word_scorer)
-        .retrieve(QUERY)[0]
-        .score
-        for document in documents
-    }
-    post = SPScannerPostprocessor(
-        scorer=word_scorer, documents=documents, top_n=None, return_nodes=return_nodes
-    )
-    # The chunk with the best sentence is not among these, but its document's score is that of the whole document.
-    some = [node for node in chunks if "signed the treaty" not in node.get_content()]
-    found = post.postprocess_nodes(scored(some), query_str=QUERY)
-    assert {n.node.source_node.node_id for n in found} == best.keys()
-    for result in found:
-        assert isinstance(result, ScannedNode)
-        assert result.document_score == best[result.node.source_node.node_id]
 
 
 def test_scores_stand_in_the_metadata_of_the_result_but_not_of_its_node(
@@ -154,11 +124,3 @@ def test_ids_do_not_depend_on_random_ids_of_documents() -> None:
     assert len(set(first)) == 4  # equal sentences of two documents are two
     assert ids(cut=False) == first
     assert ids(cut=True) == first
-
-
-def test_an_id_without_a_known_source_hash() -> None:
-    name = "0b8d7e3a-1f2c-4d5e-8f90-a1b2c3d4e5f6"
-    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
-    node = TextNode(text="He signed.", start_char_idx=5, end_char_idx=15, relationships=source)
-    (found,) = reranked([node])
-    assert found.node_id == f"{name}:5-15"

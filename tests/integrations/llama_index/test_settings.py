@@ -35,14 +35,6 @@ def scores(post: SPScannerPostprocessor) -> list[tuple[str, float | None]]:
     return [(n.node.node_id, n.score) for n in post.postprocess_nodes([NODE], query_str=QUERY)]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("group_by", "page"), ("scanner", "default"), ("docstore", {}), ("topn", 3)]
-)
-def test_values_out_of_range_are_refused_by_name(field: str, value: object) -> None:
-    with pytest.raises(ValueError, match=field):
-        SPScannerPostprocessor(**{field: value})
-
-
 def test_combinations_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="top_n_per_document"):
         SPScannerPostprocessor(group_by="node", top_n_per_document=1)
@@ -107,13 +99,6 @@ def test_paths_devices_and_dtypes_are_stored_as_text(tmp_path: Path) -> None:
     assert data["model_kwargs"] == {"cache_dir": str(tmp_path)}
 
 
-def test_a_model_is_stored_by_its_name(tiny_checkpoint: Path, no_shared_scanners: None) -> None:
-    post = SPScannerPostprocessor(model=str(tiny_checkpoint), device="cpu", dtype="float32")
-    expected = scores(post)
-    assert scores(SPScannerPostprocessor.from_json(post.to_json())) == expected
-    assert scores(pickle.loads(pickle.dumps(post))) == expected
-
-
 def test_a_scanner_is_stored_as_what_loads_it_again(tiny_checkpoint: Path, no_shared_scanners: None) -> None:
     scanner = Scanner.from_pretrained(
         tiny_checkpoint, device="cpu", dtype="float32", segment_tokens=16, segmenter="sentence"
@@ -136,14 +121,6 @@ def test_a_scanner_from_the_hub_is_stored_with_its_commit(tiny_scanner: Scanner,
     )
     data = SPScannerPostprocessor(scanner=scanner).to_dict()
     assert (data["model"], data["model_kwargs"]["revision"]) == ("owner/name", "0123abc")
-
-
-def test_the_bundled_checkpoint_is_stored_as_such() -> None:
-    class Bundled(SPScannerPostprocessor):
-        pass
-
-    scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
-    assert Bundled(scanner=scanner).to_dict()["model"] is None
 
 
 def test_a_scanner_with_a_segmenter_of_its_own_is_not_silently_another(tiny_checkpoint: Path) -> None:

@@ -2,10 +2,8 @@
 
 import json
 import os
-import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -64,20 +62,6 @@ def test_exponential() -> None:
     x = np.concatenate([np.linspace(-87, 87, 20001), [0.0, -0.0, 1e-30]]).astype(np.float32)
     got = np.array([numba_activations.exponential(number) for number in x], np.float64)
     np.testing.assert_allclose(got, np.exp(x.astype(np.float64)), rtol=3e-7)
-
-
-@pytest.mark.parametrize("number", [-1e30, -100.0, 100.0, 1e30])
-def test_silu_beyond_the_range_of_exponential(number: float) -> None:
-    assert numba_activations.silu(np.float32(number)) == pytest.approx(max(number, 0.0), rel=1e-6, abs=1e-7)
-
-
-@torch.inference_mode()
-def test_bfloat16_is_rounded_as_torch_rounds() -> None:
-    norm = RMSNorm(64, 0.0).to(torch.bfloat16)
-    x = torch.randn(500, 64)
-    x /= x.pow(2).mean(-1, keepdim=True).sqrt()  # already normed: only the rounding is left
-    differing = (NUMBA.norm(norm, x[None])[0] != x.to(torch.bfloat16)).float().mean()
-    assert differing < 0.001  # at ties of the rounded quotient
 
 
 # Each step against torch
@@ -141,19 +125,6 @@ def test_scan(threads: int, others: dict[str, object], tokens: int, dtype: torch
     close(got, expected.to(dtype), dtype)
     close(after, expected_after, torch.float32)
     assert torch.equal(state, given)  # the state that came in is not changed
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("rate", [0.0, 1e-6, 1.0, 1e4])
-def test_scan_with_decays_of_any_speed(rate: float) -> None:
-    config = config_of(headdim=64)
-    operands = operands_of(config, 3000, 1)._replace(A=torch.full((1,), -rate))
-    state = state_of(config, 1)
-    got, after = NUMBA.scan(operands, state, config, None)
-    double = ScanOperands(*(part.double() if part.dim() == 4 else part for part in operands))
-    exact, exact_after = TORCH_KERNELS.scan(double, state, config, None)
-    for ours, wanted in ((got, exact), (after, exact_after)):
-        assert ((ours - wanted).abs().max() / wanted.abs().max()) < 1e-4
 
 
 @torch.inference_mode()
@@ -235,22 +206,6 @@ def test_packed_sequences_do_not_see_each_other(committed_oracles: Path, segment
     sequences = [TokenSequence(ids[:n], np.arange(n)) for n in lengths]
     for logits, n in zip(read_logits(model, sequences, segment_tokens), lengths, strict=True):
         np.testing.assert_allclose(logits, wanted[:n], atol=1e-4, rtol=0)
-
-
-def test_many_threads_at_once(committed_oracles: Path, threads: int) -> None:
-    folder = committed_oracles / "checkpoints" / "two-groups"
-    ids = load_file(folder / "expected.safetensors")["input_ids"][0].numpy().astype(np.int32)
-    model = load_model(folder)
-    model.use_kernels(NUMBA)
-    alone = read_logits(model, [TokenSequence(ids, np.arange(len(ids)))], 64)[0]
-    with ThreadPoolExecutor(8) as pool:
-        one = [TokenSequence(ids, np.arange(len(ids)))]
-        found = list(pool.map(lambda _: read_logits(model, one, 64)[0], range(32)))
-    assert all(np.array_equal(logits, alone) for logits in found)
-
-
-def test_pickled() -> None:
-    assert pickle.loads(pickle.dumps(NUMBA)).name == "numba"
 
 
 # Which backend is taken

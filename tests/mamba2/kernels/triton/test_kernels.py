@@ -8,8 +8,7 @@ import torch
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands
-from spscanner_rag.mamba2.kernels.triton.kernels import MambaKernels, _chunk_tokens
-from spscanner_rag.scan.devices import SEGMENT_TOKENS
+from spscanner_rag.mamba2.kernels.triton.kernels import MambaKernels
 from spscanner_rag.scanner import Scanner
 
 SMALL = Mamba2Config(d_model=768, n_layer=24, vocab_size=50288)
@@ -34,10 +33,6 @@ def test_every_offset_stays_below_32_bits(config: Mamba2Config) -> None:
     ]
     assert max(sizes) < 2**31
     assert max(sizes) * (chunks + 1) / chunks >= 2**31  # and not fewer tokens than need be
-
-
-def test_default_segments_are_within_it() -> None:
-    assert kernels().most_tokens(LARGE) > SEGMENT_TOKENS["cuda"]
 
 
 def test_scanner_lowers_segment_tokens(tiny_checkpoint: Any) -> None:
@@ -69,8 +64,3 @@ def test_more_are_refused(rows: int) -> None:
     with pytest.raises(ValueError, match=f"tokens in one pass; expected at most {most * rows:,}|smaller"):
         give(most + rows)
     assert seen == [(rows, most)]
-
-
-@pytest.mark.parametrize(("asked", "taken"), [(256, 256), (64, 64), (48, 32), (1, 16), (1024, 256)])
-def test_chunks(asked: int, taken: int) -> None:
-    assert _chunk_tokens(Mamba2Config(d_model=64, n_layer=1, vocab_size=8, chunk_size=asked)) == taken
