@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -113,40 +112,6 @@ def test_a_child_scans_beside_its_event_loop() -> None:
     assert not isinstance(found, str), found
     assert np.abs(found - expected).max() < 1e-5
     """)
-
-
-BASELINES = """
-import logging
-from sentence_transformers import SentenceTransformer
-from spscanner_rag.baselines import CrossEncoder, Dense
-
-logging.disable()
-folder = sys.argv[2]
-baseline = eval(sys.argv[1])
-units = baseline.segment("he signed it. it rained.")
-
-
-def score():
-    computes()  # the model is so small that it alone would not use a second thread
-    return baseline.score_units("who signed it", "he signed it. it rained.", units)
-
-
-expected, found = score(), answer(score)
-assert not isinstance(found, str), found
-assert np.abs(found - expected).max() < 1e-5
-"""
-
-
-@pytest.mark.slow  # imports sentence-transformers twice
-@pytest.mark.parametrize(
-    ("make", "labels"),
-    [("Dense(SentenceTransformer(folder, device='cpu'))", None), ("CrossEncoder(folder, device='cpu')", 1)],
-)
-def test_a_child_computes_with_a_baseline(
-    make: str, labels: int | None, save_bert: Callable[[Path, int | None], Path], tmp_path: Path
-) -> None:
-    pytest.importorskip("sentence_transformers")
-    run(BASELINES, make, save_bert(tmp_path / "bert", labels))
 
 
 def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

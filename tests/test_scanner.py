@@ -172,16 +172,6 @@ def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
 
 
-def test_window_as_long_as_the_document_is_one_pass(windowed_checkpoint: Path) -> None:
-    whole = load(windowed_checkpoint, window_tokens=None).scan(QUERY, TEXT)
-    tokens = len(load(windowed_checkpoint).reading.prepare(TEXT).input_ids)
-    for window_tokens in (tokens, tokens + 1, 10**9):
-        result = load(windowed_checkpoint, window_tokens=window_tokens).scan(QUERY, TEXT)
-        np.testing.assert_allclose(result.logits, whole.logits, atol=1e-6, rtol=0)
-    shorter = load(windowed_checkpoint, window_tokens=tokens // 2).scan(QUERY, TEXT)
-    assert np.abs(shorter.logits - whole.logits).max() > TOLERANCE
-
-
 def test_window_tokens_by_default_are_the_checkpoints(
     windowed_checkpoint: Path, tiny_checkpoint: Path
 ) -> None:
@@ -270,11 +260,6 @@ class Lines:
                 units.append(Unit(start, start + len(line.rstrip()), line))
             start += len(line)
         return units
-
-
-def test_segmenter_of_ones_own(tiny_checkpoint: Path) -> None:
-    result = load(tiny_checkpoint, segmenter=Lines()).scan(QUERY, TEXT)
-    assert [s.text for s in result.sentences] == [line for line in TEXT.splitlines() if line]
 
 
 def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:

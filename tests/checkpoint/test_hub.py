@@ -24,15 +24,6 @@ def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytes
         locate(None)
 
 
-def test_a_local_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert locate(str(folder)) == folder
-    assert locate(folder) == folder
-    monkeypatch.chdir(folder.parent)
-    assert locate("ours") == Path("ours")
-    monkeypatch.setenv("HOME", str(folder.parent))
-    assert locate("~/ours") == folder
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -1,6 +1,5 @@
 """Saving over a checkpoint: at every moment the old one or the new one loads, and nothing else is touched."""
 
-import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,10 +13,8 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import (
     Checkpoint,
-    CheckpointError,
     load_checkpoint,
     load_model,
-    save,
     save_checkpoint,
 )
 from spscanner_rag.checkpoint.whole_file import current_files
@@ -130,27 +127,6 @@ def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerM
         save_killed(folder, model, None, number)
         load_checkpoint(folder)
         assert (folder / "tokenizer.json").read_bytes() == tokenizer
-
-
-@pytest.mark.parametrize(("place", "name"), [(save, "save_file"), (os, "fsync"), (os, "rename")])
-def test_a_full_disk_leaves_the_old_checkpoint(
-    folder: Path,
-    other: ScannerModel,
-    other_tokenizer: Tokenizer,
-    monkeypatch: pytest.MonkeyPatch,
-    place: Any,
-    name: str,
-) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    old, files = content(load_checkpoint(folder)), sorted(folder.iterdir())
-    with monkeypatch.context() as patch:
-        patch.setattr(place, name, full)
-        with pytest.raises(CheckpointError, match=r"cannot write the checkpoint \(No space left on device"):
-            save_checkpoint(folder, other, SETTINGS, other_tokenizer)
-    assert content(load_checkpoint(folder)) == old
-    assert sorted(folder.iterdir()) == files  # nothing unfinished is left
 
 
 def test_several_programs_save_to_one_folder(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spscanner_rag.lexical import bm25
 from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around, text_scores
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores, match_query
+from spscanner_rag.lexical.match import MatchOptions, lexical_scores, match_query
 from spscanner_rag.lexical.postings import QueryCounts, count_stems, merged, text_postings
 from spscanner_rag.lexical.words import index_words
 
@@ -69,12 +69,6 @@ def losses(texts: list[list[str]], query: str = QUERY, options: MatchOptions = C
     ]
 
 
-def test_the_text_with_more_of_the_question_loses_less() -> None:
-    found = losses(TEXTS)
-    assert found[0] == pytest.approx(0, abs=1e-9)
-    assert 0 > found[1] > found[2]
-
-
 def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
     index = collection(TEXTS)
     asked = index.asked(QUERY)
@@ -109,9 +103,3 @@ def test_nothing_to_compare(texts: list[list[str]]) -> None:
     statistics = collection(texts).statistics(QUERY, COMPARED)
     assert (statistics.texts is None) == (len(texts) < 2)
     assert losses(texts) == [0.0] * len(texts)
-
-
-def test_only_where_the_checkpoint_asks_for_it() -> None:
-    statistics: LexicalStatistics = collection(TEXTS).statistics(QUERY, MatchOptions(surroundings=True))
-    assert statistics.texts is None
-    assert losses(TEXTS, options=MatchOptions(surroundings=True)) == [0.0, 0.0, 0.0]

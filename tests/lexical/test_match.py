@@ -53,16 +53,6 @@ def test_stop_words_match_only_a_query_of_stop_words() -> None:
     assert match(units, "who knows it", [(0, 3), (4, 6), (7, 9)]).token_classes.tolist() == [0, 0, 0]
 
 
-def test_underscores_join_words() -> None:
-    assert match(["call read_file now"], "read_file").token_classes.tolist() == [0, 1, 0]
-    assert match(["call read_file now"], "read file").token_classes.tolist() == [0, 0, 0]
-
-
-def test_case_and_other_alphabets() -> None:
-    units = ["ΩΜΈΓΑ и МОСКВА 東京 CAFÉ naïve"]
-    assert match(units, "ωμέγα москва 東京 café").token_classes.tolist() == [1, 0, 1, 1, 1, 0]
-
-
 @settings(max_examples=200)
 @given(
     st.lists(st.text(st.sampled_from("ab _-. \nйаλ\ud800"), max_size=12), max_size=6),

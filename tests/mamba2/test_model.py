@@ -268,15 +268,6 @@ def test_state_holds_no_more_than_itself(tokens: int) -> None:
             assert stored == tensor.nbytes
 
 
-def test_no_tokens_leave_the_state_as_it_was() -> None:
-    model = random_model(CONFIG)
-    ids = random_ids(model)
-    _, state = model(ids)
-    hidden, after = model(ids[:, :0], state)
-    assert hidden.shape == (2, 0, CONFIG.d_model)
-    assert after is state
-
-
 def test_gradients_reach_every_parameter() -> None:
     config = dataclasses.replace(CONFIG, bias=True, D_has_hdim=True)
     model = random_model(config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
@@ -351,19 +342,6 @@ def test_prior_of_another_width(width: int) -> None:
 
 
 # The soft channel
-
-
-def test_match_features_are_projected_onto_the_token_embedding() -> None:
-    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
-    assert model.soft_match is not None
-    plain = random_model(CONFIG, **WITH_SURROUNDINGS)
-    shared_weights(model, plain)
-    ids, features = random_ids(model), torch.tensor([0.3, -1.0, 0.0, 2.0])
-    classes = torch.zeros_like(ids)
-    with torch.no_grad():
-        got = model(ids, match_classes=classes, match_features=features.expand(*ids.shape, 4))[0]
-        plain.backbone.embedding.weight += model.soft_match.weight @ features
-        torch.testing.assert_close(got, plain(ids, match_classes=classes)[0], atol=1e-5, rtol=0)
 
 
 def test_model_without_head() -> None:

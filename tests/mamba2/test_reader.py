@@ -150,19 +150,6 @@ def test_steps_stay_within_segment_tokens(
 # Progress
 
 
-def test_what_the_callback_raises_ends_the_reading(plain: ScannerModel) -> None:
-    steps = []
-
-    def stop(tokens: int) -> None:
-        steps.append(tokens)
-        if len(steps) == 2:
-            raise KeyError("stop")
-
-    with pytest.raises(KeyError, match="stop"):
-        read_logits(plain, [sequence(100, 0)], 10, stop)
-    assert steps == [10, 10]
-
-
 # All in one row
 
 

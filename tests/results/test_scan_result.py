@@ -116,13 +116,6 @@ def test_arguments_out_of_range_are_refused(
         result.select(**arguments)
 
 
-def test_numpy_numbers_are_numbers(result: ScanResult) -> None:
-    got = result.select(
-        top_k=np.int32(2), threshold=np.float32(0.5), context=np.int64(0), max_tokens=np.int64(9)
-    )
-    assert [passage.score for passage in got] == [result.sentences[0].score, 0.5]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -185,16 +178,6 @@ def test_repr_never_holds_the_document() -> None:
 
 
 # Blocks, and passages of the caller's choice
-
-
-def test_neighbours_and_merging_stay_in_their_block() -> None:
-    apart = make(blocks=[0, 0, 1], count_tokens=len)
-    assert [p.text for p in apart.select(top_k=1, context=5)] == ["Anne signed it.", "The captain left."]
-    assert [p.text for p in apart.select(merge=True)] == [TEXT[:34], TEXT[36:]]
-    assert apart.context() == TEXT[:34] + "\n" + TEXT[36:]
-    assert [p.text for p in make(blocks=[-5, 3, 3]).select(merge=True)] == [TEXT[:15], TEXT[17:]]
-    one_block = make(blocks=[7, 7, 7])
-    assert one_block.select(context=1, merge=True) == make().select(context=1, merge=True)
 
 
 @pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])

@@ -177,25 +177,6 @@ def test_no_counter_gets_more_than_the_budget(
     assert max(measured(result, counter, arguments)) <= max_tokens
 
 
-@given(results(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
-def test_what_is_taken_depends_on_no_form(
-    result: ScanResult, counter: Callable[[str], int], context: int, max_tokens: int
-) -> None:
-    arguments: dict[str, Any] = {
-        "top_k": 6,
-        "max_tokens": max_tokens,
-        "count_tokens": counter,
-        "context": context,
-    }
-    single, merged = result.select(**arguments), result.select(**arguments, merge=True)
-    for merge, passages in ((False, single), (True, merged)):
-        by_score = result.select(**arguments, merge=merge, order="score")
-        assert sorted(by_score, key=lambda passage: passage.start) == list(passages)
-    inside = [s.start for s in result.sentences if any(p.start <= s.start < p.end for p in merged)]
-    assert inside == [passage.start for passage in single]
-    assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
-
-
 @given(results(), TOP_K, THRESHOLD, CONTEXT)
 def test_merged_passages_are_the_unmerged_ones(
     result: ScanResult, top_k: float | None, threshold: float | None, context: int
@@ -229,12 +210,6 @@ def test_order_by_score_is_the_same_passages_best_first(
         return max(s.logit for s in sentences if passage.start <= s.start < passage.end)
 
     assert list(by_score) == sorted(in_document, key=lambda passage: (-best_logit(passage), passage.start))
-
-
-def test_scores_that_round_to_one_are_still_ordered() -> None:
-    result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [40, 88, 60])
-    assert result.scores.tolist() == [1, 1, 1]
-    assert [passage.text for passage in result.select(order="score")] == ["b", "c", "a"]
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,3 @@ def test_most_of_each_document(
         if sum(other == number for other, _ in expected) < most:
             expected.append((number, place))
     assert found == expected[:top_k]
-
-
-def test_blocks_of_a_document_stay_apart() -> None:
-    own = result([5, 4, 3])
-    apart = ScanResult("q", own.text, own.starts, own.ends, own.logits, len, [7, 9, 9])  # type: ignore[arg-type]
-    found = Together([result([9]), apart, result([8])]).select(Selection(merge=True))
-    assert [(number, passage.text) for number, passage in found] == [
-        (0, "word"), (1, "word"), (1, "word word"), (2, "word"),
-    ]  # fmt: skip

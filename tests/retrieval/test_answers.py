@@ -90,23 +90,6 @@ def test_a_piece_whose_white_space_differs_from_the_source() -> None:
     assert found == [(0, f"The bell rang twice.{GAP}It carried  tea.", 0.999)]
 
 
-def test_a_page_whose_header_was_left_out() -> None:
-    bodies = ["The well was dry.", "The bell rang. It rained.", "A ship came. The bell was gone."]
-    pieces = [
-        piece(f"Report\n{body}\n{n}", 0, source=n, group="f", position=n, page=True, last=True)
-        for n, body in enumerate(bodies)
-    ]
-    assert kept("bell", pieces) == [(1, "The bell rang.", 0.999), (2, "The bell was gone.", 0.996)]
-
-
-def test_a_sentence_over_a_page_break_is_kept_on_both_pages() -> None:
-    texts = ["It rained. The bell of the", "tower rang. They left."]
-    pieces = [
-        piece(text, 0, source=n, group="f", position=n, page=True, last=True) for n, text in enumerate(texts)
-    ]
-    assert kept("bell", pieces, top_k=1) == [(0, "The bell of the", 0.999), (1, "tower rang.", 0.999)]
-
-
 @st.composite
 def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
     """A document cut to overlapping chunks at random places, with or without offsets."""

@@ -59,17 +59,6 @@ def test_a_pickle_holds_the_counts_and_a_copy_shares_them(counted: list[str]) ->
     assert loaded.ranked("soup") == corpus.ranked("soup")
 
 
-@pytest.mark.parametrize("n_texts", [2_000, pytest.param(30_000, marks=pytest.mark.slow)])
-def test_many_tiny_texts_and_a_large_one_among_them(n_texts: int) -> None:
-    tiny = [f"Note {number} on the viper." for number in range(n_texts)]
-    n_sentences = 10_000 if n_texts < 10_000 else 40_000  # 1 MB
-    large = "The harbour was quiet. " * n_sentences
-    corpus = Corpus().with_texts(read(*tiny[:1000], large, *tiny[1000:]))
-    assert best(corpus, "quiet harbour") == [1000]
-    assert best(corpus, f"note {n_texts - 1}")[0] == n_texts
-    assert corpus.counts.n_units == n_sentences + n_texts
-
-
 @given(st.text(max_size=50))
 def test_the_estimate_of_tokens(text: str) -> None:
     tokens = estimated_tokens(text)

@@ -192,32 +192,6 @@ def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]]
             assert start is None or placed.start == start
 
 
-@settings(max_examples=40)
-@given(DOCUMENTS.filter(lambda d: len(d) > 40), st.integers(5, 40), st.data())
-def test_offsets_that_contradict_yield_none(document: str, size: int, data: st.DataObject) -> None:
-    """Half of each chunk is also in the next, so that a chunk at a wrong place is always found out."""
-    chunks = cut(document, size, size // 2 + 1)
-    wrong = data.draw(st.integers(0, len(chunks) - 1))
-    shift = data.draw(st.integers(-size // 4, size // 4))
-    pieces = [piece(text, max(0, start + shift * (n == wrong))) for n, (start, text) in enumerate(chunks)]
-    text = joined(pieces)
-    check_shape(text, pieces)
-    at = pieces[wrong].start
-    assert at is not None
-    if document.startswith(pieces[wrong].text, at):
-        return  # it stands there as well
-    if 0 < wrong < len(chunks) - 2:
-        for placed in text.placed:
-            if placed.number == wrong:
-                place = text.place(placed.start, placed.end)
-                held = (
-                    document[place.source_start : place.source_end]
-                    if place.source_start is not None
-                    else None
-                )
-                assert held in (None, pieces[wrong].text)
-
-
 def test_of_two_that_contradict_neither_has_a_place() -> None:
     right, wrong, far = (
         piece("The captain left at dawn.", 0),
@@ -276,21 +250,6 @@ def test_nothing_and_white_space(sources: dict[Hashable, str]) -> None:
     pieces = [piece("One.", 0), piece("\n\n", 4), piece("Two.", 6), piece(" \n")]
     (text,) = join_pieces(pieces)
     assert text.text == "One.\n\nTwo."
-
-
-def test_empty_pages_leave_no_trace() -> None:
-    pages = ["", "First page.", "", "  ", "", "Last page.", ""]
-    pieces = [piece(page, 0, source=n, group="file", position=n) for n, page in enumerate(pages)]
-    (text,) = join_pieces(pieces)
-    assert texts_of(text) == ["First page.", "  ", "Last page."]
-    check_shape(text, pieces)
-
-
-@pytest.mark.parametrize("start", [-1, -500])
-def test_a_negative_offset_is_none(start: int) -> None:
-    assert piece("One.", start).start is None
-    (text,) = join_pieces([piece("One.", start), piece("Two.", 4)])
-    assert [run.source_start for run in text.runs] == [4, None]
 
 
 def test_numpy_offsets_come_out_as_plain_integers() -> None:

@@ -14,7 +14,7 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit, Selection
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import ScanCancelled, Scorer
+from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 from tests.retrieval.searching import search
 
@@ -103,12 +103,6 @@ def test_one_document_is_selected_as_by_a_scan(tiny_scanner: Scanner, arguments:
 @pytest.fixture(scope="module")
 def windowed(windowed_checkpoint: Path) -> Scanner:
     return Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True)
-
-
-def test_a_scanner_with_windows(windowed: Scanner) -> None:
-    long = STORY * 4
-    assert len(windowed.checkpoint.tokenizer.encode(long).ids) > 2 * 100
-    check_as_scanned(windowed, long, {"top_k": 4, "context": 1, "merge": True, "order": "document"})
 
 
 @pytest.mark.parametrize("name", ["tiny_scanner", "windowed"])
@@ -223,27 +217,6 @@ def test_nothing_to_search() -> None:
 
 
 # Cancellation
-
-
-@pytest.mark.parametrize("asked", range(8))
-def test_cancelled_at_any_time(asked: int) -> None:
-    """True from the n-th time on: before each of three texts is cut, before each is scored."""
-    calls = 0
-
-    def cancelled() -> bool:
-        nonlocal calls
-        calls += 1
-        return calls > asked
-
-    scorer = Words()
-    scorer_of: Scorer = scorer
-    texts = read(FIRST, SECOND, FIRST)
-    if asked < 6:
-        with pytest.raises(ScanCancelled):
-            search(scorer_of, QUERY, texts, Selection(), cancelled=cancelled)
-        assert len(scorer.asked) == max(0, asked - 3)
-    else:
-        assert search(scorer_of, QUERY, texts, Selection(), cancelled=cancelled)
 
 
 def test_cancelled_between_batches_that_do_not_ask() -> None:

@@ -143,18 +143,6 @@ def test_devices_that_are_not_there(machine: Any, has: dict[str, Any], device: A
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("version", "reason"), [(None, "this torch was built without it"), ("12.8", "torch sees no GPU")]
-)
-def test_why_there_is_no_cuda(
-    machine: Any, monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str
-) -> None:
-    machine()
-    monkeypatch.setattr(torch.version, "cuda", version)
-    with pytest.raises(ValueError, match=reason):
-        choose("cuda")
-
-
 # Tokens per forward pass
 
 

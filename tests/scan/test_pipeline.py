@@ -21,7 +21,6 @@ from spscanner_rag.text.windows import window_ranges
 
 QUERY = "Who signed the treaty?"
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered.\n\n" * 3
-UNITS = [Unit(4, 10, "The keeper "), Unit(16, 20, "wrote the date.")]
 
 
 def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
@@ -31,29 +30,6 @@ def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
 
 def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
     return [scored.logits for scored in line.run(requests, Meter())]
-
-
-def test_answers_come_in_order_as_one_by_one(tiny_scanner: Scanner) -> None:
-    requests = [
-        ScanRequest(QUERY, TEXT),
-        ScanRequest("the date", TEXT),
-        ScanRequest(QUERY, ""),
-        ScanRequest(QUERY, TEXT, UNITS),
-        ScanRequest(QUERY, TEXT, []),
-        ScanRequest(QUERY, "Short one."),
-        ScanRequest(QUERY, TEXT),
-    ]
-    line = pipeline_of(tiny_scanner, segment_tokens=40)
-    together = list(line.run(iter(requests), Meter()))
-    assert [scored.request for scored in together] == requests
-    for scored in together:
-        (alone,) = logits_of(pipeline_of(tiny_scanner), scored.request)
-        assert scored.logits.shape == (len(scored.cut.units),)
-        assert scored.logits.dtype == np.float32
-        np.testing.assert_allclose(scored.logits, alone, atol=1e-4)
-    assert [len(scored.logits) for scored in together] == [12, 12, 0, 2, 0, 1, 12]
-    assert together[3].cut.units is UNITS
-    assert list(line.run([], Meter())) == []
 
 
 def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered. " * 4
-QUERY = "Who signed the treaty?"
 
 
 def reading(
@@ -30,20 +29,6 @@ def repeats(input_ids: np.ndarray, question: list[int]) -> list[int]:
     """Where the question stands in the ids."""
     width = len(question)
     return [at for at in range(len(input_ids) - width + 1) if input_ids[at : at + width].tolist() == question]
-
-
-def test_no_units(tiny_tokenizer: Tokenizer) -> None:
-    own = reading(tiny_tokenizer, reanchor=8, match=True, prior=True)
-    for text in (own.prepare(" \n"), own.prepare(TEXT, [])):
-        assert text.starts.shape == text.ends.shape == (0,)
-        asked = own.pair(QUERY, text)
-        assert asked.prior is not None
-        assert asked.prior.shape == (0, 1)
-        sequence = asked.sequence()
-        assert sequence.positions.shape == (0,)
-        assert sequence.input_ids.tolist() == tiny_tokenizer.encode(QUERY + "\n").ids
-        assert sequence.match_classes is not None
-        assert set(sequence.match_classes.tolist()) == {6}
 
 
 def test_long_question_is_repeated_less_often(tiny_tokenizer: Tokenizer) -> None:

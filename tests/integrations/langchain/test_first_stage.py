@@ -74,19 +74,6 @@ def test_a_chunk_with_other_white_space_finds_its_document(
     assert len(found) == 3
 
 
-def test_a_chunk_of_none_of_the_documents_is_scanned_by_itself(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any]
-) -> None:
-    stranger = Document("A treaty elsewhere.", metadata={"source": "harbour.txt", "start_index": 7})
-    retriever = SPScannerRetriever.from_retriever(
-        first_stage([stranger, documents[1]]), documents=documents, scorer=word_scorer, order="document"
-    )
-    found = retriever.invoke("treaty")
-    assert found[0].page_content == "A treaty elsewhere."
-    assert (found[0].metadata["start_index"], found[0].metadata["end_index"]) == (7, 26)
-    assert {d.metadata["source"] for d in found[1:]} == {"island.txt"}
-
-
 def test_a_chunk_that_stands_in_two_documents_is_not_guessed_at(
     word_scorer: Any, first_stage: Callable[..., Any]
 ) -> None:

@@ -8,7 +8,6 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, Document, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
@@ -31,15 +30,6 @@ def retriever(documents: list[Document], word_scorer: Any) -> SPScannerRetriever
 
 def contents(nodes: list[NodeWithScore]) -> list[str]:
     return [n.node.get_content() for n in nodes]
-
-
-def test_query_engine_with_the_retriever(retriever: SPScannerRetriever) -> None:
-    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    sync, through_async = engine.query(QUERY), asyncio.run(engine.aquery(QUERY))
-    assert contents(sync.source_nodes)[0] == ANSWER
-    assert ANSWER in str(sync)  # the mock repeats its prompt
-    assert "spscanner" not in str(sync)
-    assert sync.source_nodes == through_async.source_nodes
 
 
 def test_query_engine_with_the_postprocessor(
