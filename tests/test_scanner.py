@@ -23,7 +23,6 @@ from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
-from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"
 TEXT = """\
@@ -248,20 +247,6 @@ def test_cuda(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
 # Segmenters
 
 
-class Lines:
-    """A segmenter of one's own."""
-
-    name = "lines"
-
-    def segment(self, text: str) -> list[Unit]:
-        units, start = [], 0
-        for line in text.splitlines(keepends=True):
-            if line.strip():
-                units.append(Unit(start, start + len(line.rstrip()), line))
-            start += len(line)
-        return units
-
-
 def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
     def spans(result: ScanResult) -> list[tuple[int, int]]:
         return [(s.start, s.end) for s in result.sentences]
@@ -378,22 +363,6 @@ def test_other_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         Scanner.from_pretrained("/nowhere", **options)
     assert not isinstance(caught.value, CheckpointError)
-    assert_one_line(caught.value)
-
-
-def test_checkpoint_that_is_not_there() -> None:
-    with pytest.raises(CheckpointError, match="/nowhere: no such folder") as caught:
-        Scanner.from_pretrained("/nowhere")
-    assert_one_line(caught.value)
-
-
-def test_spans_of_a_segmenter_that_does_not_keep_its_word(tiny_checkpoint: Path) -> None:
-    class Overlapping(Lines):
-        def segment(self, text: str) -> list[Unit]:
-            return [Unit(0, 5, text[:5]), Unit(3, 8, text[3:8])]
-
-    with pytest.raises(ValueError, match="spans that overlap") as caught:
-        load(tiny_checkpoint, segmenter=Overlapping()).scan(QUERY, TEXT)
     assert_one_line(caught.value)
 
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.document_score import Aggregation
 
 LIBRARY = (
@@ -67,15 +66,6 @@ def test_a_novel_as_chapters(bundled: Scanner) -> None:
         reverse=True,
     )
     assert any("she fell on the pavement" in " ".join(sentence.split()) for _, sentence in best[:5])
-
-
-def test_part_of_a_collection(bundled: Scanner) -> None:
-    """Texts that are read need not be all that are counted."""
-    question = "How do I check the value of a field?"
-    index = CollectionIndex.of([unit.model_text for unit in bundled.segment(text)] for text in DOCUMENTS)
-    whole = bundled.scan_many([(question, text) for text in DOCUMENTS], together=True)
-    (part,) = bundled.scan_many([(question, LIBRARY)], collection=index)
-    np.testing.assert_allclose(part.logits, whole[2].logits, atol=1e-4)
 
 
 def test_several_questions_of_one_collection(bundled: Scanner) -> None:

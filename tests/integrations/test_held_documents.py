@@ -204,14 +204,6 @@ def test_an_error_of_the_first_stage_is_not_swallowed(host: Holding) -> None:
         host.ask(NOTES, QUERY, scorer=Uncounted(), retriever=host.first_stage(fail))
 
 
-@both_retrievers
-def test_the_score_of_the_first_stage_is_kept_on_request(host: Holding, reader: Reader) -> None:
-    found = host.ask(NOTES, QUERY, scorer=reader, keep_retrieval_score=True, k=None)
-    assert max(found, key=lambda each: each.retrieval_score or 0).metadata["n"] == 17
-    every = host.ask(NOTES, QUERY, scorer=reader, keep_retrieval_score=True, first_stage="none")
-    assert {each.retrieval_score for each in every} == {None}
-
-
 # Changes
 
 
@@ -351,15 +343,6 @@ def test_metadata_that_json_cannot_keep_are_named(host: Holding, tmp_path: Path)
     with pytest.raises(ValueError, match=r"metadata\['when'\] of \w+ 'd' is date"):
         host.of(notes, scorer=Uncounted()).persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
-
-
-@both_retrievers
-def test_two_documents_with_one_id(host: Holding) -> None:
-    """An error, since nothing says which is newer."""
-    docs = [Doc("The viper sleeps.", "a"), Doc("The soup is hot.", "a")]
-    with pytest.raises(ValueError, match=r"two different (documents|ones) with the id 'a'"):
-        host.of(docs, scorer=Uncounted())
-    assert [e.text for e in host.ask([docs[0]] * 2, QUERY, scorer=Uncounted())] == [docs[0].text]
 
 
 def test_two_whole_texts_with_one_id() -> None:

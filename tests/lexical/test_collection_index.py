@@ -19,10 +19,9 @@ from spscanner_rag.lexical.match import (
     LexicalStatistics,
     MatchOptions,
     lexical_scores,
-    match_query,
 )
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
+from spscanner_rag.lexical.words import query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
 
@@ -136,22 +135,6 @@ def test_equal_after_a_round_trip(parts: list[list[str]]) -> None:
         assert_same(other.statistics(QUERY, SOFT), index.statistics(QUERY, SOFT))
         other.add("new", ["Anna came home."])
         assert "new" not in index
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=20),
-    st.sampled_from([0, 300]),
-)
-def test_one_text_is_its_own_collection(units: list[str], least_units: int) -> None:
-    words, nothing = index_words(units), np.zeros(0, np.int32)
-    options = MatchOptions(True, least_units, VECTORS)
-    statistics = CollectionIndex.of([units]).statistics(QUERY, options)
-    alone = match_query(words, QUERY, nothing, nothing, options)
-    among = match_query(words, QUERY, nothing, nothing, options, statistics)
-    np.testing.assert_array_equal(alone.scores, among.scores)
-    hard = match_query(words, QUERY, nothing, nothing, MatchOptions(True, least_units))
-    if hard.scores.size and hard.scores.max() < 4:
-        np.testing.assert_array_equal(alone.scores[:, :4], hard.scores)
 
 
 def test_a_key_in_use_and_an_unknown_one() -> None:

@@ -1,7 +1,6 @@
 """The lexical channel: token classes by hand, the prior against a slow BM25 of its own."""
 
 import itertools
-import math
 import re
 
 import numpy as np
@@ -26,31 +25,7 @@ def match(
     return match_query(index_words(units), query, spans[:, 0], spans[:, 1], MatchOptions(True, least_units))
 
 
-def class_of(units: int, holding: int) -> int:
-    """Match class by hand of a word that ``holding`` of ``units`` units hold."""
-    idf = math.log(1 + (units - holding + 0.5) / (holding + 0.5))
-    return 1 + sum(idf >= edge for edge in (1.5, 2.5, 3.5, 5.0))
-
-
 # Classes of tokens
-
-
-def test_classes_by_hand() -> None:
-    units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. ", "It rains."]
-    tokens = "The keeper signed. Nobody knows the keeper. Signing is work. It rains.".split()
-    classes = match(units, "Which keeper signed the paper on rain?").token_classes
-    by_word = dict(zip(tokens, classes.tolist(), strict=True))
-    # the tokens here hold the full stop, which belongs to no word: no class for them
-    assert by_word["keeper"] == class_of(4, 2) == 1
-    assert by_word["Signing"] == class_of(4, 2)
-    assert by_word["signed."] == by_word["rains."] == by_word["keeper."] == 0
-    assert by_word["The"] == by_word["the"] == by_word["Nobody"] == by_word["is"] == 0
-
-
-def test_stop_words_match_only_a_query_of_stop_words() -> None:
-    units = ["Who is it?"]
-    assert match(units, "who is here", [(0, 3), (4, 6), (7, 9)]).token_classes.tolist() == [1, 1, 0]
-    assert match(units, "who knows it", [(0, 3), (4, 6), (7, 9)]).token_classes.tolist() == [0, 0, 0]
 
 
 @settings(max_examples=200)

@@ -33,18 +33,6 @@ def test_query_stems(query: str, stems: list[str]) -> None:
 # The words of a text
 
 
-def test_index_of_words() -> None:
-    words = index_words(["Ships sail, ", "", "the ship sails."])
-    assert words.starts.tolist() == [0, 6, 12, 16, 21]
-    assert words.ends.tolist() == [5, 10, 15, 20, 26]
-    assert words.vocabulary == ["ships", "sail", "the", "ship", "sails"]
-    assert words.numbers.tolist() == [0, 1, 2, 3, 4]
-    assert words.of_stem == {"ship": [0, 3], "sail": [1, 4], "the": [2]}
-    assert words.postings.words.tolist() == [0, 1, 2, 3, 4]
-    assert words.postings.units.tolist() == [0, 0, 2, 2, 2]
-    assert words.postings.words_per_unit.tolist() == [2, 0, 3]
-
-
 @pytest.mark.parametrize("language", [None, CJK])
 def test_a_long_text_is_indexed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, language: str | None) -> None:
     units, pauses = ["The ship sails. "] * 40, []

@@ -285,17 +285,6 @@ def test_gradients_reach_every_parameter() -> None:
 # Match classes, prior, head
 
 
-def test_match_embedding_is_added_to_the_token_embedding() -> None:
-    model = random_model(CONFIG, match_embedding=True)
-    assert model.match_embedding is not None
-    plain = random_model(CONFIG)
-    shared_weights(model, plain)
-    ids = random_ids(model)
-    with torch.no_grad():
-        plain.backbone.embedding.weight += model.match_embedding.weight[3]
-        torch.testing.assert_close(model(ids, match_classes=torch.full_like(ids, 3))[0], plain(ids)[0])
-
-
 @pytest.mark.parametrize("has", [True, False])
 def test_inputs_of_the_lexical_channel_exactly_when_there_is_one(has: bool) -> None:
     model = random_model(CONFIG, match_embedding=has, lexical_prior=has)

@@ -147,9 +147,6 @@ def test_steps_stay_within_segment_tokens(
     assert sum(sizes) <= sum(tokens) / (1 - PADDING_SHARE) + 1
 
 
-# Progress
-
-
 # All in one row
 
 
@@ -205,8 +202,3 @@ def test_last_layer_works_for_the_asked_positions_alone(models: dict[bool, Scann
         assert torch.equal(got.conv, wanted.conv)
         assert torch.equal(got.ssm, wanted.ssm)
     assert none.shape == (0, 16)
-
-
-# Memory
-
-TENSORS, TENSOR_BYTES, ROUNDS = 8, 4 * 2**20, 10

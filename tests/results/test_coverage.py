@@ -5,14 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.results.coverage import (
     NEVER,
     Spans,
     coverage_recall_at,
     evidence_ranks,
-    evidence_sentences,
-    relevant_units,
 )
 from spscanner_rag.text.units import Unit
 
@@ -51,22 +48,6 @@ def test_equals_counting_characters(
         expected[k] = sum(share >= 0.5 for share in inside) / len(sentences)
     found = coverage_recall_at(spans(*chunks), np.array(scores, np.float32), spans(*sentences), cutoffs)
     assert found == pytest.approx(expected)
-
-
-@settings(max_examples=60)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), SPAN_LISTS, st.data())
-def test_sentence_units_give_plain_recall(
-    lengths: list[int], evidence: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    edges = np.cumsum([0, *lengths])
-    sentences = Spans(edges[:-1], edges[1:])
-    scores = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=len(lengths), max_size=len(lengths))), float
-    )
-    relevant = relevant_units(*sentences, evidence)
-    if relevant.any():
-        found = coverage_recall_at(sentences, scores, evidence_sentences(sentences, evidence), CUTOFFS)
-        assert found == pytest.approx(recall_at(scores, relevant))
 
 
 def test_errors() -> None:

@@ -26,18 +26,6 @@ def test_by_hand() -> None:
     assert document_score(np.zeros(5), "logsumexp") == pytest.approx(np.log(5))
 
 
-@settings(max_examples=60)
-@given(NUMBERS, st.integers(1, 40))
-def test_equals_scipy(numbers: list[float], top: int) -> None:
-    special = pytest.importorskip("scipy.special")
-    logits = np.array(numbers, np.float32)
-    assert document_score(logits, "max") == max(numbers)
-    assert document_score(logits, "logsumexp") == pytest.approx(special.logsumexp(logits.astype(float)))
-    assert document_score(logits, "sum") == pytest.approx(special.expit(logits.astype(float)).sum())
-    best = sorted(numbers)[-top:]
-    assert document_score(logits, "mean_top", top=top) == pytest.approx(sum(best) / len(best))
-
-
 @settings(max_examples=40)
 @given(NUMBERS, st.floats(-800, 800, width=32), st.randoms(use_true_random=False))
 def test_order_and_more_sentences(numbers: list[float], more: float, random: Random) -> None:

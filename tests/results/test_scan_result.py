@@ -58,12 +58,6 @@ def test_passages_of_a_file_know_their_place() -> None:
     assert make().context(threshold=1.0, cite=True) == ""
 
 
-def test_the_default_is_the_papers_fifty() -> None:
-    n = 120
-    many = ScanResult("q", "x " * n, np.arange(n) * 2, np.arange(n) * 2 + 1, np.arange(n, dtype=np.float32))
-    assert [passage.start // 2 for passage in many.select()] == list(range(70, 120))
-
-
 def test_nothing_in_nothing_out(empty: ScanResult) -> None:
     assert empty.sentences == ()
     assert empty.select() == empty.select(top_k=0.5, max_tokens=5, context=2, merge=True) == ()

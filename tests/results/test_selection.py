@@ -198,20 +198,6 @@ def test_merged_passages_are_the_unmerged_ones(
     assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
 
 
-@given(results(), TOP_K, CONTEXT, st.booleans())
-def test_order_by_score_is_the_same_passages_best_first(
-    result: ScanResult, top_k: float | None, context: int, merge: bool
-) -> None:
-    in_document = result.select(top_k=top_k, context=context, merge=merge)
-    by_score = result.select(top_k=top_k, context=context, merge=merge, order="score")
-    sentences = result.sentences
-
-    def best_logit(passage: Passage) -> float:
-        return max(s.logit for s in sentences if passage.start <= s.start < passage.end)
-
-    assert list(by_score) == sorted(in_document, key=lambda passage: (-best_logit(passage), passage.start))
-
-
 @pytest.mark.parametrize(
     ("top_k", "n_sentences", "expected"),
     [

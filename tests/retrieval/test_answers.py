@@ -56,27 +56,12 @@ def test_neighbours_keep_their_white_space_and_gaps_become_line_breaks() -> None
     assert kept("well tea.", whole, top_k=1, context=1) == [(0, "The well was dry. The bell rang twice.", 1)]
 
 
-def test_pieces_without_a_selected_sentence_are_dropped() -> None:
-    pieces = [piece(TEXT[:17], 0), piece(TEXT[18:38], 18), piece(TEXT[40:], 40)]
-    assert kept("Nobody bell", pieces) == [(1, "The bell rang twice.", 0.999), (2, "Nobody knew why.", 0.996)]
-    assert kept("x", pieces, threshold=0.9) == []
-
-
 def test_a_sentence_in_two_pieces_counts_for_both_and_is_kept_in_the_first() -> None:
     pieces = [piece(TEXT[:38], 0), piece(TEXT[18:52], 18), piece(TEXT[40:], 40)]
     assert kept("bell", pieces, top_k=1) == [(0, "The bell rang twice.", 0.999), (1, "", 0.999)]
     texts = join_pieces(pieces)
     hits = search(ByWord(), "bell", texts, Selection(top_k=1))
     assert [own.spans for own in kept_pieces(texts, hits)] == [[(18, 38)], []]
-
-
-def test_a_sentence_over_two_pieces_is_cut_between_them() -> None:
-    pieces = [piece(TEXT[:25], 0), piece(TEXT[20:44], 20), piece(TEXT[44:], 44)]
-    assert kept("bell ship", pieces) == [
-        (0, "The bel", 0.999),
-        (1, "l rang twice.\n\nA sh", 0.999),
-        (2, "ip came.", 0.998),
-    ]
 
 
 def test_the_smallest_piece_is_kept_and_not_the_document_around_it() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.retrieval.chunk_location import (
-    NEARBY,
     SHORTEST_OVERLAP,
     ChunkLocator,
     Location,
@@ -77,25 +76,6 @@ def test_every_white_space_character_is_known() -> None:
     source = "a" + "".join(c for c in map(chr, range(0x110000)) if c.isspace()) + "b"
     assert ChunkLocator(source).locate("a b") == Location(0, len(source), False)
     assert isinstance(ChunkLocator(source)._squeezed[1], np.ndarray)
-
-
-def test_many_normalized_chunks_are_looked_for_near_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[tuple[int, int | None]] = []
-    exact = ChunkLocator._exact
-
-    def counted(self: ChunkLocator, text: str, start: int, stop: int | None = None) -> Location | None:
-        looked.append((start, stop))
-        return exact(self, text, start, stop)
-
-    monkeypatch.setattr(ChunkLocator, "_exact", counted)
-    sentences = [f"Sentence  {number}\nof many." for number in range(2000)]
-    locator = ChunkLocator(" ".join(sentences))
-    for sentence in sentences:
-        found = locator.locate(" ".join(sentence.split()))
-        assert found is not None
-        assert locator.source[found.start : found.end] == sentence
-    assert len(looked) == 2000
-    assert all(stop is not None and stop - start < 3 * NEARBY for start, stop in looked)
 
 
 @settings(max_examples=60)

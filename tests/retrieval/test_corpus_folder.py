@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import stat
 import threading
 from hashlib import sha256
 from pathlib import Path
@@ -168,16 +167,6 @@ def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
     assert documents == (RECORDS[:2] if moment == "_manifest" else RECORDS)
     assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")
     assert read_corpus(folder, "ours")[0] == RECORDS[:2]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-@pytest.mark.parametrize("private", ["*", "manifest.json", "*.jsonl"])
-def test_what_was_made_private_stays_so(folder: Path, corpus: Corpus, private: str) -> None:
-    for place in folder.glob(private):
-        place.chmod(0o600)
-    write_corpus(folder, "ours", RECORDS, corpus)
-    modes = {place.name: stat.S_IMODE(place.stat().st_mode) for place in folder.glob("*.*.*")}
-    assert set(modes.values()) == {0o600}, modes
 
 
 @pytest.mark.parametrize("kind", ["manifest", "documents", "array"])

@@ -35,7 +35,6 @@ OPTIONS: dict[str, Any] = {
     "keep_compression": False,
     "of_the_class": "ignored",
 }
-QUERY = "Who signed the treaty?"
 
 
 class Lengths:

@@ -177,19 +177,6 @@ def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
     assert found(every) == ["a 1. b 2.", "c 9. d 3.", "e 8.", "f 7."]
 
 
-def test_sentences_outside_the_pieces_are_read_and_left_out() -> None:
-    source = "a 9. b 1. c 8. d 2. e 7."
-    pieces = [Piece(text="1. c 8", key="x", source="s"), Piece(text="e 7.", key="y", source="s", start=20)]
-    scorer = Words()
-    texts = join_pieces(pieces, {"s": source})
-    hits = search(scorer, QUERY, texts, Selection(order="document", context=3, merge=True))
-    assert found(hits) == ["b 1. c 8.", "e 7."]
-    assert hits[0].place == (0, None, None, "s", 5, 14)
-    ((_, text, units),) = scorer.asked
-    assert text == source
-    assert len(units) == 5
-
-
 # Scorers
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +30,6 @@ def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
 
 def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
     return [scored.logits for scored in line.run(requests, Meter())]
-
-
-def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 2)
-    taken = 0
-
-    def requests() -> Iterator[ScanRequest]:
-        nonlocal taken
-        for number in range(20):
-            taken += 1
-            yield ScanRequest(QUERY, f"{number} {TEXT}")
-
-    tokens = len(tiny_scanner.checkpoint.tokenizer.encode(f"0 {TEXT}").ids)
-    run = pipeline_of(tiny_scanner, segment_tokens=2 * tokens).run(requests(), Meter())
-    assert taken == 0
-    next(run)
-    assert taken in (4, 5)
-    assert len(list(run)) == 19
-    assert taken == 20
 
 
 def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +179,3 @@ def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str
     run = pipeline_of(tiny_scanner).run([ScanRequest(QUERY, text)], Meter(cancelled=cancelled))
     with pytest.raises(ScanCancelled, match="cancelled after 0 of 0 tokens"):
         next(run)
-
-
-# One run ahead

@@ -3,46 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
-from spscanner_rag.lexical.match import MatchOptions
-from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, PreparedText, QueryOnText, Reading
-from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.scan.prepare import PreparedText, QueryOnText
 from spscanner_rag.text.units import Unit
-
-TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered. " * 4
-
-
-def reading(
-    tokenizer: Tokenizer,
-    *,
-    reanchor: int | None = None,
-    match: bool = False,
-    prior: bool = False,
-    around: bool = False,
-) -> Reading:
-    options = MatchOptions(surroundings=around)
-    return Reading(tokenizer, SentenceSegmenter(), "last_character", reanchor, match, prior, options)
-
-
-def repeats(input_ids: np.ndarray, question: list[int]) -> list[int]:
-    """Where the question stands in the ids."""
-    width = len(question)
-    return [at for at in range(len(input_ids) - width + 1) if input_ids[at : at + width].tolist() == question]
-
-
-def test_long_question_is_repeated_less_often(tiny_tokenizer: Tokenizer) -> None:
-    query = "Who of them signed the treaty that the captain had brought from the other island?"
-    own = reading(tiny_tokenizer, reanchor=10)
-    text = own.prepare(TEXT * 3)
-    sequence = own.pair(query, text).sequence()
-    question = tiny_tokenizer.encode(query + "\n").ids
-    places = repeats(sequence.input_ids, question)
-    assert len(places) > 1
-    steps = np.diff(places) - len(question)
-    assert steps.min() >= REANCHOR_QUESTIONS * len(question)
-    assert len(sequence.input_ids) <= (1 + 1 / REANCHOR_QUESTIONS) * len(text.input_ids) + len(question)
-
 
 # Which tokens stand where
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -108,17 +107,6 @@ def test_one_start_and_one_end(
     assert call(empty, asynchronous, QUERY, {"callbacks": [events]}) == []
     assert events.seen == ["start", "end"] * 2
     assert start["metadata"].items() >= (traced | {"owner": "me", "session": 1}).items()
-
-
-def test_an_error_is_sent_and_raised(documents: list[Document], events: Any, asynchronous: bool) -> None:
-    class Broken:
-        def score_units(self, query: str, text: str, units: Any) -> np.ndarray:
-            return np.zeros(len(units) + 1, np.float32)
-
-    retriever = SPScannerRetriever.from_documents(documents, scorer=Broken())
-    with pytest.raises(ValueError, match=r"Broken\S* returned shape"):
-        call(retriever, asynchronous, QUERY, {"callbacks": [events]})
-    assert events.seen == ["start", "ValueError"]
 
 
 def test_the_first_stage_runs_as_a_child_in_the_same_manner(

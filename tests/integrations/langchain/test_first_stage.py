@@ -96,18 +96,6 @@ def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: 
     assert [d.id for d in found] == ["w:0-5", "w:6-15", "w:16-26"]
 
 
-@pytest.mark.parametrize("key", ["relevance_score", "score"])
-def test_an_earlier_score_is_under_either_key(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any], key: str
-) -> None:
-    ranked = [Document(d.page_content, metadata={**d.metadata, key: 0.75}, id=d.id) for d in documents]
-    found = SPScannerRetriever.from_retriever(
-        first_stage(ranked), scorer=word_scorer, keep_retrieval_score=True
-    ).invoke(QUERY)
-    assert {d.metadata["spscanner_retrieval_score"] for d in found} == {0.75}
-    assert found[0].metadata["relevance_score"] != 0.75
-
-
 def test_a_first_stage_that_returns_no_documents_is_named(
     word_scorer: Any, first_stage: Callable[..., Any]
 ) -> None:

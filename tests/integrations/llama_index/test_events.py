@@ -69,22 +69,6 @@ def test_no_limit_is_reported_as_the_number_of_nodes(
 
 
 @both_ways
-@pytest.mark.parametrize("query", [None, "", " "])
-def test_no_event_before_a_query_is_refused(
-    recorder: Any, documents: list[Document], word_scorer: Any, use_async: bool, query: Any
-) -> None:
-    options = {"scorer": word_scorer, "callback_manager": recorder.manager}
-    retriever = SPScannerRetriever(documents, **options)
-    with pytest.raises(ValueError, match="expected a question"):
-        asyncio.run(retriever.aretrieve(query)) if use_async else retriever.retrieve(query)
-    assert not recorder.events
-    with pytest.raises(ValueError, match="expected a question"):
-        run(SPScannerPostprocessor(**options), list(documents), query, use_async)
-    assert not recorder.named("ReRankStartEvent")
-    assert not recorder.callbacks.starts
-
-
-@both_ways
 def test_a_scan_that_fails_ends_its_events(recorder: Any, chunks: list[BaseNode], use_async: bool) -> None:
     post = SPScannerPostprocessor(scorer=Broken(), callback_manager=recorder.manager)
     with pytest.raises(RuntimeError, match="no power"):

@@ -1,6 +1,5 @@
 """What the postprocessor returns, for every kind of node, without a change to any of them."""
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from llama_index.core.schema import (
     Node,
     NodeRelationship,
     NodeWithScore,
-    QueryBundle,
     RelatedNodeInfo,
     TextNode,
 )
@@ -28,34 +26,6 @@ from tests.integrations.llama_index.conftest import QUERY, reranked
 def scored(nodes: list[BaseNode]) -> list[NodeWithScore]:
     scores = [0.0, None, 0.7]
     return [NodeWithScore(node=node, score=scores[i % 3]) for i, node in enumerate(nodes)]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"max_tokens": 30}, {"merge_adjacent": True}, {"group_by": "node"}, {"document_key": "title"}],
-    ids=str,
-)
-@pytest.mark.parametrize("whole", [False, True], ids=["chunks", "documents"])
-def test_no_input_is_changed_or_shared(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, options: dict[str, Any], whole: bool
-) -> None:
-    nodes, query = scored(chunks), QueryBundle(QUERY)
-    before = deepcopy((nodes, query, documents))
-    if whole:
-        options = {**options, "documents": documents}
-
-    found = SPScannerPostprocessor(scorer=word_scorer, **options).postprocess_nodes(nodes, query)
-    assert found
-    for sentence in found:
-        node = sentence.node
-        node.metadata["tags"]["year"].append("changed")
-        node.excluded_llm_metadata_keys.append("changed")
-        node.excluded_embed_metadata_keys.append("changed")
-        for info in node.relationships.values():
-            info.metadata["tags"]["year"].append("changed")
-        node.relationships.clear()
-    assert [n.model_dump() for n in nodes] == [n.model_dump() for n in before[0]]
-    assert (query, [d.model_dump() for d in documents]) == (before[1], [d.model_dump() for d in before[2]])
 
 
 def test_own_metadata_stays_out_of_what_models_read(chunks: list[BaseNode], word_scorer: Any) -> None:
@@ -130,15 +100,6 @@ def test_two_texts_with_one_id_are_both_read() -> None:
     assert {n.node.get_content() for n in found} == {"He signed the treaty.", "The captain slept in."}
     assert len({n.node.node_id for n in found}) == 2
     assert {n.node.start_char_idx for n in found} == {0}
-
-
-def test_sentences_are_counted_once_where_chunks_overlap(
-    documents: list[Document], chunks: list[BaseNode]
-) -> None:
-    assert sum(len(node.get_content()) for node in chunks) > sum(len(d.text) for d in documents)
-    for group_by in ("document", "node"):
-        found = reranked(scored(chunks), group_by=group_by, top_n=None)
-        assert len({(n.node.source_node.node_id, n.node.start_char_idx) for n in found}) == len(found) == 15
 
 
 def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:

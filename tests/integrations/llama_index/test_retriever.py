@@ -90,19 +90,6 @@ def test_a_text_of_several_documents_is_read_in_none(documents: list[Document], 
         assert sources(retriever.retrieve(QUERY)) == {node.node_id}
 
 
-@pytest.mark.parametrize("at_hand", ["documents", "docstore"])
-def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, at_hand: str
-) -> None:
-    store = SimpleDocumentStore()
-    store.add_documents(documents)
-    whole: dict[str, Any] = {at_hand: documents if at_hand == "documents" else store}
-    some = [node for i, node in enumerate(chunks) if i in (1, len(chunks) - 1)]
-    found = SPScannerRetriever(some, scorer=word_scorer, **whole).retrieve(QUERY)
-    assert ids(found) == ids(SPScannerRetriever(documents, scorer=word_scorer).retrieve(QUERY))
-    assert len(found) == 15
-
-
 def test_a_deleted_document_takes_its_whole_text_along(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any
 ) -> None:
@@ -263,14 +250,3 @@ def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: S
         "SPScannerRetriever(<0 documents>, similarity_top_k=50, first_stage=<SPScannerRetriever>, "
         "model_kwargs={'revision': 'main'})"
     )
-
-
-def test_the_best_score_of_a_document_counts(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    harbour = [node for node in chunks if node.ref_doc_id == "harbour"]
-    first = Fixed([NodeWithScore(node=harbour[-1], score=0.4), NodeWithScore(node=harbour[0], score=None)])
-    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=first, keep_retrieval_score=True)
-    found = retriever.retrieve(QUERY)
-    assert (len(found), sources(found)) == (6, {"harbour"})  # the whole document, and not only the two nodes
-    assert {n.retrieval_score for n in found} == {0.4}

@@ -15,7 +15,6 @@ from llama_index.core.schema import (
 )
 
 from llama_index.postprocessor.spscanner import Excerpt, SPScannerPostprocessor
-from llama_index.retrievers.spscanner import SPScannerRetriever
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
@@ -45,28 +44,6 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
         node.metadata["tags"]["year"].append("changed")
         node.relationships.clear()
     assert [n.model_dump() for n in given] == [n.model_dump() for n in before]
-
-
-def test_a_pruned_document_is_a_document(documents: list[Document], word_scorer: Any) -> None:
-    retriever = SPScannerRetriever.from_documents(
-        documents, scorer=word_scorer, similarity_top_k=1, return_nodes="pruned"
-    )
-    (found,) = retriever.retrieve(QUERY)
-    assert type(found.node) is Document
-    assert found.node_id == "lighthouse"
-    assert found.node.get_content() == "He signed the treaty with the captain in May."
-    assert documents[0].text.startswith("The keeper")
-
-
-def test_what_is_read_within_a_whole_document_counts_whole(word_scorer: Any) -> None:
-    document = Document(text="He signed the treaty in May. It rained. She wrote a letter.", id_="d")
-    chunk = TextNode(text="He signed the treaty in May.", relationships={
-        NodeRelationship.SOURCE: document.as_related_node_info()
-    })  # fmt: skip
-    for whole, read in ((None, 6), ([document], 12)):
-        post = SPScannerPostprocessor(scorer=word_scorer, keep_compression=True, documents=whole)
-        (found,) = post.postprocess_nodes([chunk], query_str=QUERY)
-        assert (found.tokens_kept, found.tokens_read) == (6, read)
 
 
 # The scores of a result
