@@ -105,6 +105,24 @@ def test_a_writer_that_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_file_and_folder_are_on_the_disk_in_this_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    replace, sync = os.replace, os.fsync
+
+    def noted_sync(descriptor: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replaced"), replace(*paths)))
+    write_whole(tmp_path / "a", "x")
+    with whole_file(tmp_path / "b") as unfinished:
+        unfinished.write_text("x")
+    assert done == ["file", "replaced", "folder"] * 2
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
 def test_a_full_disk_is_told_with_the_file_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
