@@ -24,7 +24,7 @@ from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_opti
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.blocks import StructuredText
-from spscanner_rag.text.segmentation import ReferenceSegmenter
+from spscanner_rag.text.segmentation import reference_segmenter
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -85,7 +85,7 @@ class Scanner:
             model.kernels.most_tokens(model.config),
         )
         if (settings.segmenter if segmenter is None else segmenter) == "reference":
-            segmenter = ReferenceSegmenter(self.count_tokens, local_files_only)
+            segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
         self.pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 

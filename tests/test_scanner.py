@@ -21,7 +21,8 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
-from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
+from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 
 QUERY = "Who signed the treaty?"

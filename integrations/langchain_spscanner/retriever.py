@@ -46,9 +46,8 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     ``start_index`` in its metadata is a chunk; its spans are offsets in the document that it was cut from.
 
     If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
-    are read for a question. The words of all documents are counted when the retriever is built, and scores are
-    relative to all of them, whichever are read. After documents were added or deleted, the next question or
-    `persist` first counts those that changed.
+    are read for a question. The words of all documents are counted when the retriever is built, of later ones with
+    the next question, and scores are relative to all of them, whichever are read.
 
     ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
     ``filter``. The first call loads the model, once in a process. Further parameters: those of `DocumentFields`.
@@ -59,17 +58,15 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         The documents to scan; with a first stage of the framework, those that contain its chunks. They are copied,
         without duplicates.
     first_stage : "bm25", "none" or Runnable, default "bm25"
-        What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
-        best of each document, and with an encoder its best sentence's meaning as well (then all texts are encoded
-        once, which takes minutes for a thousand); else documents without a word of the question come last.
+        What chooses the documents to read. ``"bm25"``: by BM25 of their sentences, and with an encoder also by
+        their best sentence's meaning (then all texts are encoded once, which takes minutes for a thousand).
         ``"none"``: all are read. Or a retriever, or another runnable from a string to documents.
     retriever : Runnable, optional
         Another name of ``first_stage`` for a runnable.
     read_documents, read_tokens : int, optional
-        The most documents (those that are read as one count once) and tokens that are read for a question after a
-        first stage, default 10 and "auto": 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or
-        one byte in UTF-8 of any other, count as one. A document that would exceed the bound is left out, except
-        the best one; the log says how many were.
+        The most documents and tokens that are read for a question after a first stage, default 10 and "auto":
+        200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any other,
+        count as one. A document that would exceed the bound is left out, except the best one.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all of these values, give
         results. Scores remain relative to all documents. If it leaves none, the result is empty.

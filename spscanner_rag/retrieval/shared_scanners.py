@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner  # imports torch, so at run time only where a scanner is needed
@@ -167,11 +166,11 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
     segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
     bundled = not local and checkpoint.source == "default"
-    names: dict[type, str] = {SentenceSegmenter: "sentence", ReferenceSegmenter: "reference"}
+    own = type(segmenter).__module__.startswith("spscanner_rag.text.")
     options = {
         "window_tokens": scanner.window_tokens,
         "segment_tokens": scanner.segment_tokens,
-        "segmenter": names.get(type(segmenter), segmenter),
+        "segmenter": segmenter.name if own else segmenter,
         "encoder": checkpoint.encoder,
     }
     return {

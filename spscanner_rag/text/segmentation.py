@@ -1,15 +1,15 @@
-"""Sentences as units, for this project's own checkpoints; `ReferenceSegmenter` is for the published scanners."""
+"""Sentences as units, for this project's own checkpoints; the published scanners' units are imported by name."""
 
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import islice, pairwise
 
 from spscanner_rag.text.languages import told_code
-from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.sentence_ends import more_starts, shadowed
 from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed, units_of
 
-__all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
+__all__ = ["Segmenter", "SentenceSegmenter", "Unit"]
 
 # sentencex gets the text in pieces of this many characters, to bound its memory and its time, which is quadratic
 # for some texts (unclosed quotation marks).
@@ -55,6 +55,13 @@ def check_segmenter(segmenter: object) -> None:
             f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
             " method"
         )
+
+
+def reference_segmenter(count_tokens: Callable[[str], int], local_files_only: bool) -> Segmenter:
+    """The units of the published scanners: `ReferenceSegmenter`, whose module only they need."""
+    module = import_module("spscanner_rag.text.reference_segmentation")
+    segmenter: Segmenter = module.ReferenceSegmenter(count_tokens, local_files_only)
+    return segmenter
 
 
 class SentenceSegmenter:

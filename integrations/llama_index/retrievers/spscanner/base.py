@@ -50,9 +50,8 @@ class SPScannerRetriever(BaseRetriever):
     The scanner reads the question and documents from beginning to end. Each selected sentence becomes a new node.
 
     If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
-    are read for a question. The words of all documents are counted when the retriever is built, and scores are
-    relative to all of them, whichever are read. After documents were added or deleted, the next question or
-    `persist` first counts those that changed.
+    are read for a question. The words of all documents are counted when the retriever is built, of later ones with
+    the next question, and scores are relative to all of them, whichever are read.
 
     Parameters
     ----------
@@ -70,18 +69,16 @@ class SPScannerRetriever(BaseRetriever):
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     first_stage : "bm25", "none" or BaseRetriever, default "bm25"
-        What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
-        best of each document, and with an encoder its best sentence's meaning as well (then all texts are encoded
-        once, which takes minutes for a thousand); else documents without a word of the question come last.
+        What chooses the documents to read. ``"bm25"``: by BM25 of their sentences, and with an encoder also by
+        their best sentence's meaning (then all texts are encoded once, which takes minutes for a thousand).
         ``"none"``: all are read. Or a retriever: the documents of the nodes that it finds are read, or a node
         itself if its document is unknown.
     retriever : BaseRetriever, optional
         Another name of ``first_stage`` for a retriever.
     read_documents, read_tokens : int, optional
-        The most documents (those that are read as one count once) and tokens that are read for a question after a
-        first stage, default 10 and "auto": 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or
-        one byte in UTF-8 of any other, count as one. A document that would exceed the bound is left out, except
-        the best one; the log says how many were.
+        The most documents and tokens that are read for a question after a first stage, default 10 and "auto":
+        200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any other,
+        count as one. A document that would exceed the bound is left out, except the best one.
     filters : MetadataFilters, optional
         Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
         nothing is retrieved.
