@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,31 +29,18 @@ N_SCORES = 1 + len(REACH)
 _AROUND = MatchOptions(surroundings=True)
 
 
-class TextRanking(NamedTuple):
-    """The texts of a collection that share a word with a query, best first; each scores as its best unit."""
-
-    texts: NDArray[np.int64]  # (matching texts,) their numbers; among equal scores in increasing order
-    best: NDArray[np.float64]  # (matching texts,) their scores
-    unit_scores: NDArray[np.float64]  # (units,) of every text, matching or not
-    unit_stops: NDArray[np.int64]  # (texts + 1,): text i has the units unit_stops[i] to unit_stops[i + 1]
-
-    @classmethod
-    def of(cls, asked: QueryOnWords) -> Self:
-        """Rank the texts of a collection."""
-        scores = lexical_scores(asked, _AROUND)
-        counts = scores.counts
-        units = np.sum(scores.standardized(), axis=0)
-        stops = np.append(counts.text_starts, np.int64(counts.n_units))
-        filled = np.flatnonzero(np.diff(stops))  # texts with units
-        best = np.full(len(counts.text_starts), -np.inf)
-        best[filled] = np.maximum.reduceat(units, stops[filled])
-        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
-        texts = matched[np.argsort(-best[matched], kind="stable")]
-        return cls(texts, best[texts], units, stops)
-
-    def scores_of(self, text: int) -> NDArray[np.float64]:
-        """The scores of a text's units: (units of the text,)."""
-        return self.unit_scores[self.unit_stops[text] : self.unit_stops[text + 1]]
+def _ranked(asked: QueryOnWords) -> list[tuple[int, float]]:
+    """The texts that share a word with a query, by number, best first, each with the score of its best unit."""
+    scores = lexical_scores(asked, _AROUND)
+    starts = scores.counts.text_starts
+    units = np.sum(scores.standardized(), axis=0) / N_SCORES
+    matched = np.unique(np.searchsorted(starts, scores.counts.units, side="right") - 1)  # they have units
+    stops = np.append(starts, np.int64(scores.counts.n_units))
+    filled = np.flatnonzero(np.diff(stops))
+    best = np.full(len(starts), -np.inf)
+    best[filled] = np.maximum.reduceat(units, stops[filled])
+    texts = matched[np.argsort(-best[matched], kind="stable")]
+    return list(zip(texts.tolist(), best[texts].tolist(), strict=True))
 
 
 _MOST_PENDING = 4_000_000
@@ -187,8 +174,7 @@ class CollectionIndex:
             keys, languages = self.keys, dict(self._languages)
         found: list[tuple[int, float]] = []
         for each in asked:
-            ranking = TextRanking.of(each)
-            for number, score in zip(ranking.texts.tolist(), (ranking.best / N_SCORES).tolist(), strict=True):
+            for number, score in _ranked(each):
                 if len(asked) == 1 or languages.get(keys[number], ENGLISH) == each.language:
                     found.append((number, score))
         if len(asked) > 1:

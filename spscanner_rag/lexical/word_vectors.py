@@ -65,14 +65,10 @@ class WordVectors:
         vectors: NDArray[np.float32] = self.vectors[rows].astype(np.float32) * self.scales[rows, None]
         return vectors
 
-    def similarities(self, question_words: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity in meaning of each word to each word of a question, from 0 to 1: (words, question words)."""
-        return self.similarities_of_rows(self.rows(question_words), self.rows(words))
-
     def similarities_of_rows(
         self, question_rows: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
     ) -> NDArray[np.float32]:
-        """As `similarities`, for rows of the table: (rows, question rows)."""
+        """Similarity in meaning of words, from 0 to 1, 0 for unknown ones: (rows, question rows)."""
         similar = np.zeros((len(rows), len(question_rows)), np.float32)
         asked, known = np.flatnonzero(question_rows >= 0), np.flatnonzero(rows >= 0)
         if not len(asked):
@@ -105,19 +101,6 @@ class WordVectors:
         words = _text_of("words", arrays["words"])
         source = _text_of("source", arrays["source"]) if "source" in arrays else ""
         return cls(words.split("\n") if words else [], arrays["vectors"], arrays["scales"], source)
-
-    @classmethod
-    def of_vectors(
-        cls, words: Sequence[str], vectors: NDArray[np.floating[Any]], source: str = ""
-    ) -> "WordVectors":
-        """Round vectors, (words, dimensions), to 8-bit ones of unit length; ``ValueError`` if one is zero."""
-        largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)  # (words, 1)
-        if not (np.isfinite(largest) & (largest > 0)).all():
-            raise ValueError(
-                "a vector is zero, or holds NaN or infinity; expected a direction for every word"
-            )
-        rounded = np.rint(vectors * (127 / largest)).astype(np.int8)
-        return cls(words, rounded, 1 / np.linalg.norm(rounded.astype(np.float32), axis=1), source)
 
 
 def _to_similarities(cosines: NDArray[np.float32]) -> None:

@@ -205,14 +205,6 @@ def shared_scanner(
         return _shared[key]
 
 
-def forget_shared_scanners() -> None:
-    """Drop the scanners that `shared_scanner` keeps; those still referenced elsewhere remain usable."""
-    with _lock:
-        _shared.clear()
-        _locks.clear()  # its keys hold references to arguments
-        _unhashable.clear()
-
-
 def _key_of(value: object) -> tuple[type, Hashable]:
     # Includes the type, since 1 == True.
     try:

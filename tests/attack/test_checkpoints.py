@@ -19,7 +19,6 @@ from spscanner_rag.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
@@ -35,6 +34,7 @@ from tests.attack.damages import (
     json_damages,
 )
 from tests.attack.tensor_damages import tensor_damages
+from tests.lexical.tables import table_of
 
 MODEL = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 SETTINGS = ScannerSettings(
@@ -54,7 +54,7 @@ def save_ours(folder: Path, tokenizer: Tokenizer, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = ScannerModel(MODEL, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
-        vectors = WordVectors.of_vectors(("ship", "boat"), torch.rand(2, 3).numpy(), "a model (MIT)")
+        vectors = table_of(("ship", "boat"), torch.rand(2, 3).numpy(), "a model (MIT)")
     settings = replace(SETTINGS, training={"steps": seed})
     save_checkpoint(folder, model, settings, tokenizer, word_vectors=vectors)
 

@@ -20,9 +20,9 @@ from spscanner_rag.checkpoint import (
     save_checkpoint,
 )
 from spscanner_rag.checkpoint.digests import fingerprint
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
+from tests.lexical.tables import table_of
 
 FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
 
@@ -31,7 +31,7 @@ FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
 def soft(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
     """A checkpoint with all three files."""
     model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
-    vectors = WordVectors.of_vectors(("ship", "boat"), torch.eye(2).numpy(), "a model (MIT)")
+    vectors = table_of(("ship", "boat"), torch.eye(2).numpy(), "a model (MIT)")
     settings = replace(SETTINGS, soft=True)
     save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=vectors)
     return tmp_path / "soft"
@@ -114,7 +114,7 @@ def test_white_space_and_order_of_the_configuration_do_not_matter(folder: Path) 
 def test_other_word_vectors_are_refused(soft: Path) -> None:
     from spscanner_rag.checkpoint.save import write_word_vectors
 
-    other = WordVectors.of_vectors(("ship", "boat"), torch.eye(2).flip(0).numpy(), "a model (MIT)")
+    other = table_of(("ship", "boat"), torch.eye(2).flip(0).numpy(), "a model (MIT)")
     write_word_vectors(soft / FILES[2], other)
     refused(soft, FILES[2])
 

@@ -13,12 +13,12 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import load_checkpoint, load_model, save_checkpoint
 from spscanner_rag.checkpoint.file_access import WORD_VECTORS
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, refused, remove_digests
+from tests.lexical.tables import table_of
 
 SOFT = replace(SETTINGS, soft=True)
-VECTORS = WordVectors.of_vectors(
+VECTORS = table_of(
     ("ship", "boat", "船"), np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32), "a model (MIT)"
 )
 

@@ -19,7 +19,6 @@ import pytest
 
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.retrieval.background import AT_ONCE
-from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
     ALL,
@@ -36,6 +35,7 @@ from tests.integrations.hosts import (
     WordScorer,
     all_four,
 )
+from tests.retrieval.searching import forget_shared_scanners
 
 QUERY = "Who signed the treaty?"
 TOKEN = "hf_a-secret-token"

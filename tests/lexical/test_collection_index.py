@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lexical import collection_index
 from spscanner_rag.lexical.bm25 import REACH, standardized
-from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex, TextRanking
+from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
 from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
@@ -24,6 +24,7 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
+from tests.lexical.tables import similarities, table_of
 
 WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]
 QUERY = "Did Anna see the ship or a storm?"
@@ -39,7 +40,7 @@ def tiny_vectors() -> WordVectors:
     table = generator.normal(size=(len(names), 8))
     for word, near in (("boat", "ship"), ("snow", "storm"), ("ships", "ship")):
         table[names.index(word)] = table[names.index(near)] + 0.4 * generator.normal(size=8)
-    return WordVectors.of_vectors(names, table)
+    return table_of(names, table)
 
 
 VECTORS = tiny_vectors()
@@ -58,7 +59,7 @@ def slow_soft(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float])
 def slow_similarity(q: str, v: str) -> float:
     if stems_of([q]) == stems_of([v]):
         return 1.0
-    return 0.0 if v in STOP_WORDS else float(VECTORS.similarities([q], [v])[0, 0])
+    return 0.0 if v in STOP_WORDS else float(similarities(VECTORS, [q], [v])[0, 0])
 
 
 def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least: int) -> None:
@@ -208,20 +209,16 @@ TEXTS = [
 RANKED_QUERY = "Was Anna on the ship?"
 
 
-def test_a_text_has_the_sum_of_its_best_unit() -> None:
+def test_a_text_has_the_score_of_its_best_unit() -> None:
     index = CollectionIndex.of(TEXTS)
-    ranking = TextRanking.of(index.asked(RANKED_QUERY))
-    assert sorted(ranking.texts) == [0, 2, 4]
-    assert [len(ranking.scores_of(text)) for text in range(len(TEXTS))] == [len(units) for units in TEXTS]
-    assert ranking.best.tolist() == [ranking.scores_of(text).max() for text in ranking.texts]
-    assert ranking.best.tolist() == sorted(ranking.best, reverse=True)
     bm25 = lexical_scores(index.asked(RANKED_QUERY), MatchOptions(surroundings=True)).bm25
     assert len(bm25) == N_SCORES
-    np.testing.assert_allclose(ranking.unit_scores, sum(map(standardized, bm25)))
-    expected = [
-        (str(text), score / N_SCORES) for text, score in zip(ranking.texts, ranking.best, strict=True)
-    ]
-    assert index.best_texts(RANKED_QUERY) == expected
-    assert index.best_texts(RANKED_QUERY, 1) == expected[:1]
+    units = sum(map(standardized, bm25)) / N_SCORES
+    stops = np.cumsum([0, *map(len, TEXTS)])
+    best = {str(text): units[stops[text] : stops[text + 1]].max() for text in (0, 2, 4)}
+    found = index.best_texts(RANKED_QUERY)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert dict(found) == pytest.approx(best)
+    assert index.best_texts(RANKED_QUERY, 1) == found[:1]
     assert index.best_texts("volcano") == CollectionIndex().best_texts("ship") == []
     assert CollectionIndex.of([[]]).best_texts("volcano") == []

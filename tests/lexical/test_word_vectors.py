@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical import word_vectors
 from spscanner_rag.lexical.word_vectors import WordVectors
+from tests.lexical.tables import similarities, table_of
 
 WORDS = ("repair", "mend", "ship", "über", "船", "7")
 
@@ -23,7 +24,7 @@ def directions(*, words: int = len(WORDS), dimensions: int = 8, seed: int = 0) -
 
 @pytest.fixture(scope="module")
 def table() -> WordVectors:
-    return WordVectors.of_vectors(WORDS, directions())
+    return table_of(WORDS, directions())
 
 
 def expected_similarity(table: WordVectors, question_word: str, word: str) -> float:
@@ -45,17 +46,17 @@ ANY_WORDS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)), max
 def test_similarities_are_those_of_the_formula_one_pair_at_a_time(
     question: list[str], words: list[str], at_once: int
 ) -> None:
-    table = WordVectors.of_vectors(WORDS, directions())
+    table = table_of(WORDS, directions())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_vectors, "_WORDS_AT_ONCE", at_once)
-        got = table.similarities(question, words)
+        got = similarities(table, question, words)
     assert (got.shape, got.dtype) == ((len(words), len(question)), np.float32)
     expected = [[expected_similarity(table, q, w) for q in question] for w in words]
     np.testing.assert_allclose(got, np.array(expected).reshape(got.shape), atol=1e-5)
 
 
 def test_a_known_word_is_like_itself_and_an_unknown_one_like_nothing(table: WordVectors) -> None:
-    similar = table.similarities([*WORDS, "Repair", "zebra"], [*WORDS, "Repair", "zebra"])
+    similar = similarities(table, [*WORDS, "Repair", "zebra"], [*WORDS, "Repair", "zebra"])
     np.testing.assert_allclose(np.diag(similar), [1] * len(WORDS) + [0, 0], atol=1e-5)
     assert similar.max() <= 1
     assert not similar[-2:].any()
@@ -77,7 +78,7 @@ def test_arrays_bring_the_table_back(table: WordVectors) -> None:
 
 
 def changed(name: str, to: Any) -> dict[str, NDArray[Any]]:
-    arrays = WordVectors.of_vectors(WORDS, directions()).to_arrays()
+    arrays = table_of(WORDS, directions()).to_arrays()
     return arrays | {name: to(arrays[name])}
 
 
@@ -117,11 +118,3 @@ def test_a_table_that_cannot_be_right_is_refused(arrays: dict[str, NDArray[Any]]
     with pytest.raises(ValueError, match=message) as caught:
         WordVectors.from_arrays(arrays)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("odd", [0.0, np.nan, np.inf])
-def test_vectors_without_a_direction_are_refused(odd: float) -> None:
-    vectors = directions()
-    vectors[3] = odd
-    with pytest.raises(ValueError, match="a vector is zero, or holds NaN or infinity"):
-        WordVectors.of_vectors(WORDS, vectors)

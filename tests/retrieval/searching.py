@@ -1,8 +1,9 @@
-"""Search as the framework classes do it, without their options."""
+"""Search as the framework classes do it, without their options, and without the scanners that others loaded."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import Hit, Selection, score
 from spscanner_rag.scorers import Scorer
@@ -13,3 +14,9 @@ def search(
 ) -> list[Hit]:
     """The hits of ``choose`` in what `score` gives; ``options`` are its other arguments."""
     return score(scorer, query, texts, choose, **options).hits(choose)
+
+
+def forget_shared_scanners() -> None:
+    """Begin as in a process that has loaded no scanner."""
+    for kept in (shared_scanners._shared, shared_scanners._locks, shared_scanners._unhashable):
+        kept.clear()

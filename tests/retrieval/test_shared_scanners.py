@@ -17,11 +17,11 @@ from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.retrieval.shared_scanners import (
     HiddenToken,
     ScorerChoice,
-    forget_shared_scanners,
     shared_scanner,
     split_token,
 )
 from spscanner_rag.scanner import Scanner
+from tests.retrieval.searching import forget_shared_scanners
 
 SECRET = "hf_not_to_be_shown"
 

@@ -15,8 +15,8 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.calibration import Bins
 from spscanner_rag.lab.evidence.sampling import is_held_out
-from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.text.units import Unit
+from tests.retrieval.searching import forget_shared_scanners
 
 from .conftest import Output, Run
 

@@ -10,11 +10,11 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import usable_cores
 from tests.apps.cli.conftest import Run
+from tests.lexical.tables import table_of
 
 
 def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
@@ -58,7 +58,7 @@ def test_info_tells_what_the_word_vectors_were_made_with(
 ) -> None:
     parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
     model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
-    table = WordVectors.of_vectors(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
+    table = table_of(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
     settings = ScannerSettings(match=True, prior=True, surroundings=True, soft=True)
     save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table)
     facts = facts_of(run, tmp_path / "soft")

@@ -16,8 +16,8 @@ from llama_index.core.schema import BaseNode, Document
 from pydantic import PrivateAttr
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from tests.integrations.hosts import WordScorer
+from tests.retrieval.searching import forget_shared_scanners
 
 QUERY = "Who signed the treaty with the captain?"
 LIGHTHOUSE = """\

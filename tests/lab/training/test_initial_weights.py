@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from spscanner_rag.lab.training.initial_weights import DECAYS, SCALE, STEPS, start_embedding, start_recall
 from spscanner_rag.lab.training.start import train_tokenizer
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import Kernels
 from spscanner_rag.mamba2.layers import Backbone, LayerState
 from spscanner_rag.mamba2.model import ScannerModel
+from tests.lexical.tables import table_of
 
 WORDS = ("ship", "boat", "mast", "zebra")
 
@@ -29,7 +29,7 @@ def test_tokens_that_are_words_start_from_them_and_others_stay() -> None:
     random = np.random.default_rng(0)
     vectors = random.normal(size=(4, 96)).astype(np.float32)
     vectors[1] = vectors[0] + 0.3 * vectors[1]  # a boat is like a ship
-    table = WordVectors.of_vectors(WORDS, vectors)
+    table = table_of(WORDS, vectors)
 
     replaced = start_embedding(model, tokenizer, table, seed=0)
 

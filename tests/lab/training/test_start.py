@@ -14,9 +14,9 @@ from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkpoint, train_tokenizer
-from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
+from tests.lexical.tables import table_of
 
 CPU = torch.device("cpu")
 SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
@@ -26,9 +26,7 @@ LEXICAL = Recipe(
 
 
 SOFT = replace(LEXICAL, lexical_soft=True)
-TABLE = WordVectors.of_vectors(
-    ("badger", "road", "the"), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
-)
+TABLE = table_of(("badger", "road", "the"), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32))
 
 
 def files(

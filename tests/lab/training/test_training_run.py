@@ -25,8 +25,8 @@ from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lab.training.state_file import STATE_FILE
 from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
-from spscanner_rag.lexical.word_vectors import WordVectors
 from tests.lab.training.conftest import RECIPE, SHAPE
+from tests.lexical.tables import table_of
 
 LEXICAL = "reanchor_tokens = 32\nlexical_match = true\nlexical_prior = true\n"
 OTTER = ("Where was the otter?", "An otter came. Then it left. Nobody saw it.")
@@ -142,7 +142,7 @@ def test_a_base_keeps_its_encoder(
 def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
     words = ("badger", "heron", "otter", "crossed", "road", "walk")
     random = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
-    write_word_vectors(tmp_path / "table", WordVectors.of_vectors(words, random, "a model (MIT)"))
+    write_word_vectors(tmp_path / "table", table_of(words, random, "a model (MIT)"))
     soft = RECIPE + LEXICAL + "lexical_surroundings = true\nlexical_soft = true\n"
     first = written(tmp_path, "soft.toml", soft + "embedding_start = true\nrecall_start = true\n")
     arguments = ["--config", shape, "--data", corpus_file, "--word-vectors", tmp_path / "table"]

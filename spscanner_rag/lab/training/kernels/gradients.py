@@ -27,7 +27,8 @@ from spscanner_rag.mamba2.kernels.numba.kernels import (
     skip_weights,
 )
 from spscanner_rag.mamba2.kernels.numba.steps import norm_rows
-from spscanner_rag.mamba2.kernels.torch import ScanOperands, tail_after, time_steps
+from spscanner_rag.mamba2.kernels.packing import tail_after
+from spscanner_rag.mamba2.kernels.torch import ScanOperands, time_steps
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config

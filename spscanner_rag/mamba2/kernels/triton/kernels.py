@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, tail_after
+from spscanner_rag.mamba2.kernels.packing import tail_after
+from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands
 from spscanner_rag.mamba2.kernels.triton.operators import Operators, load_operators
 
 if TYPE_CHECKING:
