@@ -193,7 +193,7 @@ def _scorers(
 
 def _run_facts(bad: int) -> dict[str, str]:
     """Facts about the run for its report."""
-    from spscanner_rag.apps.cli.info import processor_name
+    from spscanner_rag.scan.devices import processor_name
 
     return {
         "Command": one_line(shlex.join(["spscanner", *sys.argv[1:]])),

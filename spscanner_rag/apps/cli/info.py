@@ -4,7 +4,6 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
@@ -105,13 +104,3 @@ def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
             yield from _flattened(value, f"{name}.{index}")
     else:
         yield name, ", ".join(map(str, values)) if isinstance(values, list) else str(values)
-
-
-def processor_name() -> str:
-    """The name of the processor, for reports."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
