@@ -41,7 +41,9 @@ _LIST_MARKER = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
 )
 _LIST_MARKER_REACH = 48
-_NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*\n?")  # the edge of a table, a bracket
+# Lines, and parts of them, without words, such as the edge of a table: the end of a line, and its beginning.
+_NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*(?:\n|\Z)")
+_NO_WORDS_YET = re.compile(r"\n[^\w\n]*")
 
 
 def check_segmenter(segmenter: object) -> None:
@@ -160,6 +162,8 @@ class SentenceSegmenter:
             {*found, *more_starts(piece, [0, *found[found[:1] == [0] :]], self._boundaries)}
         ):
             if not starts[-1] < boundary < len(piece):
+                continue
+            if _NO_WORDS_YET.fullmatch(piece, starts[-1] - 1, boundary):
                 continue
             reach = max(starts[-1], boundary - _LIST_MARKER_REACH)
             marker = _LIST_MARKER.search(piece[reach:boundary])

@@ -65,6 +65,7 @@ _LABEL = re.compile(
 )
 _SHORT = re.compile(r"(?:\b\w{1,3}|str|Str)\.[ \xa0]{1,2}\Z")
 _REACH = 16  # characters before a number, of which a label has at most
+_PICTURE = re.compile(r"(?<=\s)!(?=\[)")  # in Markdown
 _ELLIPSIS = re.compile(rf"…(?={_CLOSING}\s+{_OPENING}{_CAPITAL})")
 
 # Where an enumeration goes on behind a semicolon: "1. He pays the rent; 2. He keeps it clean."
@@ -122,6 +123,8 @@ DATED = re.compile(  # the beginning of an entry of a log, or of a message
     re.MULTILINE,
 )
 _CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown
+_LETTERED = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)  # an item of a list
+_LINE = re.compile(r"[^\n]+")
 _NAMED = re.compile(
     rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?: [A-Z][\w.'’-]{{0,30}}){{0,3}}:(?=[ \t]))",  # noqa: RUF001
     re.MULTILINE,
@@ -130,7 +133,7 @@ _NAMED = re.compile(
 
 def shadowed(piece: str, language: str) -> str:
     """A text with other characters, as many, in which ``sentencex`` finds more of the right ends."""
-    piece = _ELLIPSIS.sub(".", _BEFORE_NUMBER.sub(_goes_on, piece))
+    piece = _PICTURE.sub("A", _ELLIPSIS.sub(".", _BEFORE_NUMBER.sub(_goes_on, piece)))
     if language in _LACKING:
         piece = _LACKING[language].sub(_no_end, piece)
     if language == "en":
@@ -218,8 +221,28 @@ def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
             yield line.start()
 
 
+def _rows(shadow: str) -> Iterator[int]:
+    """Lines of a table in CSV or TSV: three with as many commas, none before a space; prose has spaces there."""
+    for sign in ",;\t":
+        run: list[int] = []
+        fields = 0
+        for line in _LINE.finditer(shadow) if sign in shadow else ():
+            found = 0 if f"{sign} " in line[0] or line[0][-1] in ".!?" else line[0].count(sign)
+            if not (found and found == fields):
+                if len(run) > 2:
+                    yield line.start()  # what follows the table
+                run = []
+            run = [*run[-3:], line.start()]
+            fields = found
+            if len(run) == 3:
+                yield from run
+            elif len(run) > 3:
+                yield run[-1]
+
+
 def _records(shadow: str) -> Iterator[int]:
-    for pattern in (DATED, _CELLS):
+    yield from _rows(shadow)
+    for pattern in (DATED, _CELLS, _LETTERED):
         yield from (match.start() for match in pattern.finditer(shadow))
     named = list(_NAMED.finditer(shadow))
     times = Counter(match[1] for match in named)

@@ -68,6 +68,14 @@ ENDS = {
     "a sentence in brackets": (
         "The dam broke. |(It was very old.) |Nobody knew (or so they said). |See (p. 4). |It fell."
     ),
+    "commas": "Mill,Year\n|Barn,1811\n|Dam,1790\n|So it was.",
+    "semicolons": "Mill;Year\n|Barn;1811\n|Dam;1790",
+    "tabs": "Of old:\n\n|Mill\tYear\n|Barn\t1811\n|Dam\t1790\n",
+    "commas in prose": (
+        "One, two,\nthree, four,\nfive, six. |He had 1,000 men,\nshe had 2,000 men,\nthey 3,000 men."
+    ),
+    "letters": "Do this:\n|a) open it\n|b) wait\n|c) close it",
+    "a picture": "See it. |![The mill.](a.png) It is old. |Go![1] |No.",
     "a colon in prose": "He visited one town,\nRiga: the port. |He left.",
 }
 OTHERS = {
@@ -121,7 +129,7 @@ def test_another_language_is_cut_as_that_language_whether_told_or_not(kind: str,
 
 
 def test_a_row_of_a_table_in_markdown_is_a_unit_and_what_has_no_words_is_none() -> None:
-    rows = ["| Mill | Year |\n|---|---|", "| Barn | Built in May. |", "| Dam | 1811 |"]
+    rows = ["| Mill | Year |\n|---|---|", "| (a) | Built in May. |", "| (b) Dam | 1811 |"]
     assert sentences("Of old.\n\n" + "\n".join(rows) + "\n\nThe end.") == ["Of old.", *rows, "The end."]
     assert sentences("(See the law.\n)\n\nIt is old.\n\n* * *\n\nNo.") == [
         "(See the law.\n)",
@@ -142,7 +150,7 @@ def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
 @pytest.mark.parametrize(
     "mark",
     ["- a. B\n", "- a\nB\n", "A: ", "A:\n", "A: b\n", "[0:01] a\n", "x.1 ", "1. A; ", "a.)))) ", "Fig. ",
-     "\n1. ", "al. [", "p. 1. A", "(A. ", "| a ", "a. b ",
+     "\n1. ", "al. [", "p. 1. A", "(A. ", "| a ", "a,b\n", "a. b ",
      "… A", ".**", "xy.1,1,1,", "12:3", "A B C D ", "- " + "a. " * 9],
 )  # fmt: skip
 def test_the_time_is_linear(mark: str) -> None:

@@ -415,23 +415,6 @@ def test_long_runs_make_no_difference(
     assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
 
 
-@pytest.mark.parametrize("piece_characters", [1, 20, 50, 130, 300])
-@pytest.mark.parametrize(
-    "text",
-    [
-        ("the word and " * 10 + "x" * 150 + " the end, of the " + "7" * 100 + " word. ") * 4,
-        "x" * 65 + " " * 65 + "x" * 128 + " end",
-        "x " + "y," * 80,
-        "7" * 133 + " x",
-    ],
-)
-def test_words_longer_than_what_is_read_after_a_cut(
-    tokenizer: Tokenizer, text: str, piece_characters: int
-) -> None:
-    whole = tokenizer.encode(text, add_special_tokens=False)
-    assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
-
-
 @pytest.mark.parametrize("piece_characters", range(1, 400, 13))
 def test_added_tokens_longer_than_what_is_read_after_a_cut(piece_characters: int) -> None:
     long = "one added token of many words, " * 8
