@@ -227,6 +227,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {
         "spscanner_rag",
+        "haystack_integrations",
         "langchain_spscanner",
         "llama_index",
         f"spscanner_rag-{spscanner_rag.__version__}.dist-info",
@@ -234,7 +235,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     for name in IMPORT_NAMES:
         folder = name.replace(".", "/")
         assert {f"{folder}/__init__.py", f"{folder}/py.typed"} <= set(names)
-    for namespace in ("llama_index", "llama_index/postprocessor", "llama_index/retrievers"):
+    haystack = ("haystack_integrations", "haystack_integrations/components")
+    for namespace in ("llama_index", "llama_index/postprocessor", "llama_index/retrievers", *haystack):
         assert f"{namespace}/__init__.py" not in names, "other distributions share this namespace"
     bundled = {Path(name).name for name in names if name.startswith("spscanner_rag/checkpoint/bundled/")}
     assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= bundled
@@ -243,6 +245,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 @pytest.mark.slow
 def test_the_wheel_imports_beside_llama_index_core(wheel: Path, tmp_path: Path) -> None:
     pytest.importorskip("llama_index.core")
+    pytest.importorskip("haystack")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     code = (
