@@ -86,6 +86,9 @@ _SHORT, _DISTINCT_SHORT, _SHARE_SHORT = 60, 2, 0.12
 """Of a text of fewer words, so many different stop words, and such a share, tell the language for cutting it."""
 
 _ENGLISH_LETTERS = frozenset("ai")
+_CITATION = frozenset(
+    ["abs", "satz", "vgl", "nr", "ziff", "buchst", "bzw", "usw", "bgb", "mio", "mrd"]
+)  # German
 
 _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a text
 
@@ -113,9 +116,8 @@ def _leaning(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> str:
     """The language of a short text: two stop words tell it, if they are frequent and more than English ones."""
     found, most = ENGLISH, max(sum(times) * _SHARE_SHORT, sum(_times(ENGLISH, vocabulary, times)))
     for language in _CODES:
-        words = [
-            word for word in STOP_WORDS_OF[language] if word in vocabulary and word not in _ENGLISH_LETTERS
-        ]
+        known = STOP_WORDS_OF[language] | (_CITATION if language == "german" else frozenset())
+        words = [word for word in known if word in vocabulary and word not in _ENGLISH_LETTERS]
         letters = [word for word in words if len(word) == 1 and word.isascii()]  # these tell half as much
         own = (
             sum(int(times[vocabulary[word]]) for word in words)

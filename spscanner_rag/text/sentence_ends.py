@@ -38,7 +38,7 @@ _MARKS = re.compile(
 
 # Abbreviations before a number, a letter or a bracket, behind which ``sentencex`` cuts: those of the IEEE's
 # reference guide and of the Chicago Manual of Style, chapter 10.
-_BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d]|\s+(?:[A-Z]\b(?!['’]|\.(?!\d))|[IVXLC]{2,}\b))")  # noqa: RUF001
+_BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d$€£]|\s+(?:[A-Z]\b(?!['’]|\.(?!\d))|[IVXLC]{2,}\b))")  # noqa: RUF001
 _ABBREVIATION = re.compile(
     r"\b(?:[Ff]igs?|[Ee]q(?:s|n|ns)?|[Ss]ect?s?|[Vv]ols?|[Tt]abs?|[Cc]h(?:s|ap|aps)?|[Rr]efs?|[Pp]rops?|[Tt]hms?|Lem|Cor"
     r"|[Dd]efs?|[Aa]pps?|Exs?|[Aa]lgs?|Obs|Ser|Bk|Pt|Nos?|[Aa]rts?|[Pp]aras?|[Aa]pprox|pls?|al)\Z"
@@ -119,7 +119,7 @@ _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
 DATED = re.compile(  # the beginning of an entry of a log, or of a message
     rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[: ]+)?[\[(]?(?:\d{{4}}([-/.])\d\d\1\d\d[T ]"
     rf"|\d\d?([-./])(?:\d\d?|[A-Z][a-z]{{2}})\2\d{{2,4}}(?::|,? ))\d{{1,2}}:\d\d"
-    rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK})",
+    rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|\d\d:\d\d:\d\d\b)",
     re.MULTILINE,
 )
 _CELLS = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)  # a row of a table in Markdown

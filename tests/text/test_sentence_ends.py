@@ -87,6 +87,7 @@ OTHERS = {
     ),
     "de ordinals": "Im 19. Jahrhundert war sie die 2. Frau des 1. Grafen. |Er kam am 12. Mai nach dem Krieg.",
     "de amounts": "Die Fa. Bosch zahlt der Stadt 4 Tsd. Euro und 5 Mio. Mark. |Das ist nicht viel für sie.",
+    "de citations": "Der Mieter haftet nach § 7 Abs. 1 Satz 2 BGB. |Vgl. Art. 9 Abs. 3 lit. a DSGVO.",
     "de short": "Siehe z. B. Nr. 7. |Es ist bzw. war neu.",
     "de ends": (
         "Es kostet 7 Mio. |Das ist viel. |Er hat Äpfel usw. |Sie hat nichts. "

@@ -61,6 +61,7 @@ def test_a_row_is_a_unit_that_is_read_with_its_header(
         "10:01 start\n|10:02 failed: no disk\n  at read\n\tat main\n|10:03 end",
         "2021-05-03 10:01:07,1 E no\nTraceback:\n  x()\nValueError: y\n|2021-05-03 10:01:08,3 I up",
         "[03/May/2021:10:01:07] E no\nCaused by: x\n\tat y\n|[03/May/2021:10:01:09] up",
+        "10:01:07,3 E no\nTraceback:\n  x()\nValueError: y\n|10:01:08,3 I up",
         "May  3 10:01:07 a b: no\nsecond\n|May  3 10:01:09 a b: up",
     ],
 )
