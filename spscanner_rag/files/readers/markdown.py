@@ -18,11 +18,11 @@ DEEPEST = 30
 _LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n|\\Z)")
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _MARKER = re.compile(r"[ \t]*(>|[-*+](?=[ \t]|$)|(\d{1,9})[.)](?=[ \t]|$))")
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*+\1){2,}+[ \t]*+$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
-_DASHES = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_DASHES = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
 _HTML = re.compile(
     r" {0,3}<(?:(!--)|(script|pre|style|textarea)\b|/?[a-z][\w-]*[\s/>]|/?[a-z][\w-]*$|[!?])", re.I
 )
