@@ -145,7 +145,10 @@ def _readings(
                 reason = "not measured: no time left"
             if not reason and tokens / rate > given.longest:
                 reason = too_long(tokens / rate)
-            row = reason or _reading_row(forward, config, tokens, device, getattr(torch, dtype), given)
+            try:
+                row = reason or _reading_row(forward, config, tokens, device, getattr(torch, dtype), given)
+            except NotMeasuredError as error:
+                row = reason = f"not measured: {error}"
             rows[f"{dtype}, {kind}, {tokens:,} tokens"] = row
             if isinstance(row, dict):
                 rate = row["tokens/s"]
@@ -261,7 +264,13 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
     model = models["mamba_ssm.models.mixer_seq_simple"].MixerModel(
         own.d_model, own.n_layer, 0, own.vocab_size, layer, **fused, device=device, dtype=dtype
     )
-    return lambda ids: model(ids[None].to(device)).sum().item()
+
+    def forward(ids: torch.Tensor) -> object:
+        if len(ids) * own.d_in_proj >= 2**31:
+            raise NotMeasuredError("so many tokens at once have offsets beyond 32 bits")
+        return model(ids[None].to(device)).sum().item()
+
+    return forward
 
 
 def _our_model(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> ScannerModel:

@@ -19,6 +19,7 @@ from spscanner_rag.lab.evidence.metrics import (
     BUDGETS,
     CUTOFFS,
     Measure,
+    answer_recall_at,
     answer_recall_at_words,
     best_first,
     character_metrics,
@@ -212,12 +213,15 @@ class Ask:
             str(k): recall_by_position(evidence, ranks <= k, len(text))
             for k in POSITION_CUTOFFS.get(self.setting.unit, (10,))
         }
-        ranked = (text[units[i].start : units[i].end] for i in best_first(scores, len(scores)))
-        answers = {"answer_recall_at_words": answer_recall_at_words(ranked, question.answers)}
+        ranked = [text[units[i].start : units[i].end] for i in best_first(scores, len(scores))]
+        answers = {
+            "answer_recall": answer_recall_at(ranked, question.answers, self.cutoffs),
+            "answer_recall_at_words": answer_recall_at_words(ranked, question.answers),
+        }
         if isinstance(scorer, Propositions) and question.answers:
             best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
             answers["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
-        named = {f"{name}@{words}": value for name, own in answers.items() for words, value in own.items()}
+        named = {f"{name}@{k}": value for name, own in answers.items() for k, value in own.items()}
         return replace(
             record,
             metrics=record.metrics | named,

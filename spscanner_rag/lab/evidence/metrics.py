@@ -1,6 +1,7 @@
 """Metrics of one question's ranking: how much of it is relevant, what it costs to read, if it holds an answer."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -184,7 +185,7 @@ def answer_recall_at_words(
 
     ``texts`` are the units, the best first. Answers are compared as `normalized` makes them, as whole words.
     """
-    wanted = [f" {own} " for answer in answers if (own := normalized(answer))]
+    wanted = _wanted(answers)
     if not wanted:
         return {}
     words: list[str] = []
@@ -194,3 +195,20 @@ def answer_recall_at_words(
             break
     cut = {budget: f" {normalized(' '.join(words[:budget]))} " for budget in budgets}
     return {budget: float(any(answer in held for answer in wanted)) for budget, held in cut.items()}
+
+
+def answer_recall_at(
+    texts: Iterable[str], answers: Sequence[str], cutoffs: Sequence[int]
+) -> dict[int, float]:
+    """For each k, 1.0 if an answer is within one of the first k texts, else 0.0; as `answer_recall_at_words`."""
+    wanted = _wanted(answers)
+    if not wanted:
+        return {}
+    best = islice(texts, max(cutoffs))
+    held = (any(answer in f" {normalized(text)} " for answer in wanted) for text in best)
+    first = next((rank for rank, found in enumerate(held, 1) if found), NEVER)
+    return {k: float(first <= k) for k in cutoffs}
+
+
+def _wanted(answers: Sequence[str]) -> list[str]:
+    return [f" {own} " for answer in answers if (own := normalized(answer))]

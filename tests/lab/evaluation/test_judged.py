@@ -65,7 +65,7 @@ def test_metrics_agree_with_ir_measures(order: list[int], grades: list[int], kep
     run = {"q": {document: -float(rank) for rank, document in enumerate(ranking)}}
     expected = ir_measures.calc_aggregate(theirs.values(), {"q": judged}, run)
     found = document_ranking_metrics(ranking, judged, CUTOFFS)
-    assert found.keys() == theirs.keys()
+    assert {name for name in found if not name.startswith("err")} == theirs.keys()
     for name, measure in theirs.items():
         assert found[name] == pytest.approx(expected[measure] if ranking else 0, abs=1e-6), name
 

@@ -13,6 +13,7 @@ from spscanner_rag.lab.evidence.metrics import (
     CUTOFFS,
     WORD_BUDGETS,
     Measure,
+    answer_recall_at,
     answer_recall_at_words,
     best_first,
     character_metrics,
@@ -206,3 +207,17 @@ def test_characters_of_exact_spans(
     for name, values in expected.items():
         for metric, value in zip(("character_recall", "character_precision", "iou"), values, strict=True):
             assert found[f"{metric}{name}"] == pytest.approx(value), (metric, name)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (["king"], {1: 0.0, 2: 1.0, 3: 1.0}),
+        (["duke", "The King!"], {1: 0.0, 2: 1.0, 3: 1.0}),
+        (["He was king"], {1: 0.0, 2: 0.0, 3: 0.0}),  # parts of two units
+        (["kin"], {1: 0.0, 2: 0.0, 3: 0.0}),
+        ([" "], {}),
+    ],
+)
+def test_an_answer_within_one_of_the_best(answers: list[str], expected: dict[int, float]) -> None:
+    assert answer_recall_at(["He was", "king of", "the kings"], answers, (1, 2, 3)) == expected
