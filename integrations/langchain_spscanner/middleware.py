@@ -111,12 +111,11 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
     def _cut(self, request: ToolCallRequest, answered: Answered) -> "_Cut | Answered":
         """What is to be cut of a result; the result itself if nothing is."""
         name = request.tool_call["name"]
-        if not isinstance(answered, ToolMessage) or answered.status == "error" or name == READ_TOOL:
-            return answered
-        if self.only is not None and name not in self.only:
+        passed_on = name == READ_TOOL or (self.only is not None and name not in self.only)
+        if passed_on or not isinstance(answered, ToolMessage) or answered.status == "error":
             return answered
         cut = _Cut(answered)
-        if sum(map(len, cut.texts)) <= self.longer_than * CHARACTERS_PER_TOKEN:
+        if sum(len(one.page_content) for one in cut.documents) <= self.longer_than * CHARACTERS_PER_TOKEN:
             return answered
         cut.question = self.question(request.state).strip()[-QUESTION_CHARACTERS:]
         return cut if cut.question else answered
@@ -134,28 +133,29 @@ class _Cut:
 
     def __init__(self, message: ToolMessage) -> None:
         self.message, self.question = message, ""
-        self.texts: list[str] = []
-        _replaced(message.content, lambda text: self.texts.append(text) or text)
+        self.documents: list[Document] = []
+        _replaced(message.content, self._noted)
 
-    @property
-    def documents(self) -> list[Document]:
-        return [Document(page_content=text, metadata={"text": at}) for at, text in enumerate(self.texts)]
+    def _noted(self, text: str) -> str:
+        self.documents.append(Document(page_content=text, metadata={"text": len(self.documents)}))
+        return text
 
     def answer(self, kept: list[Document]) -> Answered:
         """The message with the kept sentences, and the whole texts for the agent's state."""
-        lines: list[list[str]] = [[] for _ in self.texts]
+        lines: list[list[str]] = [[] for _ in self.documents]
         for one in kept:
             start, end = one.metadata["start_index"], one.metadata["end_index"]
             lines[one.metadata["text"]].append(f"[{start}-{end}] {one.page_content}")
         whole: dict[str, str] = {}
         shorter = []
-        for text, own in zip(self.texts, lines, strict=True):
+        for document, own in zip(self.documents, lines, strict=True):
+            text = document.page_content
             handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
             head = f'[Sentences of {len(text)} characters that matter; all: {READ_TOOL}("{handle}", start)]'
             cut = "\n".join([head, *own])
             if len(cut) < len(text):
                 whole[handle] = text
-            shorter.append(cut if len(cut) < len(text) else text)
+            shorter.append(min(text, cut, key=len))
         if not whole:
             return self.message
         rest = iter(shorter)

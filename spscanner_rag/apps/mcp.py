@@ -279,7 +279,7 @@ class _Alive:
             from_thread.check_cancelled()
             if not self._scans:
                 self._before += 1
-                self._tell(self._before)
+                self._tell(self._before, None)
         return False
 
     def scanned(self, done: int, total: int) -> None:
@@ -287,7 +287,7 @@ class _Alive:
         self._scans = True
         self._tell(self._before + done, self._before + total)
 
-    def _tell(self, *progress: int) -> None:
+    def _tell(self, done: int, total: int | None) -> None:
         if monotonic() - self._told >= TOLD_EACH:
             self._told = monotonic()
-            from_thread.run(self._report, *progress)
+            from_thread.run(self._report, done, total)
