@@ -51,7 +51,8 @@ def write_model_card(
 def _encoder(record: dict[str, Any]) -> str:
     """Where an encoder comes from."""
     sources = ", ".join(f"{name} {count}" for name, count in record["documents_by_source"].items())
-    return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}"
+    cross = f"; a cross-reader, {steps:,} steps from there" if (steps := record.get("cross_steps", 0)) else ""
+    return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}{cross}"
 
 
 def _opening(name: str, stage: str) -> list[str]:
