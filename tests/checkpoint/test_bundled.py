@@ -79,10 +79,10 @@ def test_a_text_about_something_else_hardly_answers(scanner: Scanner) -> None:
         ("What animal bit the horse?", DIARY),
     ):
         assert answerable(question, right) > UNCLEAR
-        assert all(answerable(question, text) < 0.1 for text in (HANDBOOK, DIARY, REPORT) if text != right)
-    assert all(answerable("Who won the world cup?", text) < 0.1 for text in (HANDBOOK, DIARY, REPORT))
+        assert all(answerable(question, text) < 0.15 for text in (HANDBOOK, DIARY, REPORT) if text != right)
+    assert all(answerable("Who won the world cup?", text) < 0.15 for text in (HANDBOOK, DIARY, REPORT))
 
 
 def test_the_folder_is_small_enough_for_the_package() -> None:
     folder = Path(locate(None))
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 44e6
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 56e6
