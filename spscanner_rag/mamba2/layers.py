@@ -86,8 +86,10 @@ class Backbone(nn.Module):
             # of the last layer, only the outputs at the requested positions are used
             inputs = residual, before, sequence_index, at if number == last else None
             if self.recomputes and torch.is_grad_enabled():
-                again = {"use_reentrant": False, "preserve_rng_state": False}  # there is nothing random
-                residual, layer_state = checkpoint(layer, *inputs, **again)
+                # there is nothing random whose state would have to be kept
+                residual, layer_state = checkpoint(
+                    layer, *inputs, use_reentrant=False, preserve_rng_state=False
+                )
             else:
                 residual, layer_state = layer(*inputs)
             after.append(layer_state)
