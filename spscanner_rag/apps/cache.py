@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -53,7 +54,7 @@ class ReadCache:
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self.folder, self.most_bytes = folder, most_bytes
 
-    def read(self, path: str | Path) -> TextFile:
+    def read(self, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> TextFile:
         """As `spscanner_rag.files.read`, with its errors; only text that a reader made is kept."""
         path = str(path)
         data = bytes_of(path)
@@ -63,7 +64,7 @@ class ReadCache:
         entry = self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
         with suppress(*_DAMAGED):
             return self._text(path, entry)
-        document = read_bytes(path, data)
+        document = read_bytes(path, data, progress=progress)
         words = None if document.words is None else document.words.tolist()
         content = [document.text, document.blocks, document.pages, document.notes, words]
         self._keep(entry, gzip.compress(json.dumps(content).encode(), 1, mtime=0))

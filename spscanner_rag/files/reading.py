@@ -86,7 +86,9 @@ _ARCHIVES = {
 _PAGES = (b"<!doctype html", b"<html")
 
 
-def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
+def read(
+    path: str | Path, *, seconds: float | None = None, progress: Callable[[int, int], None] | None = None
+) -> TextFile:
     """Read a document from a file: plain text, Markdown, HTML, PDF or DOCX.
 
     Parameters
@@ -96,6 +98,8 @@ def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
     seconds
         For so long a PDF or a large file is read; None: by its size. The pages that were read until then are
         returned, with a note.
+    progress
+        Is called with the numbers of pages that were read, and of all, of a PDF.
 
     Returns
     -------
@@ -110,11 +114,16 @@ def read(path: str | Path, *, seconds: float | None = None) -> TextFile:
         ending says, is broken, encrypted, without text or too large.
     """
     path = str(path)
-    return read_bytes(path, bytes_of(path), seconds=seconds)
+    return read_bytes(path, bytes_of(path), seconds=seconds, progress=progress)
 
 
 def read_bytes(
-    path: str, data: bytes, *, seconds: float | None = None, check: Callable[[], None] | None = None
+    path: str,
+    data: bytes,
+    *,
+    seconds: float | None = None,
+    check: Callable[[], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TextFile:
     """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`.
 
@@ -129,7 +138,7 @@ def read_bytes(
     if seconds is None:
         seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
     if kind == "PDF":
-        made = read_pdf(name, data, seconds, check)
+        made = read_pdf(name, data, seconds, check, progress)
     elif max(len(data), _unpacked(kind, data)) > AT_ONCE_BYTES:
         made = _read_apart(kind, name, data, seconds, check)
     else:

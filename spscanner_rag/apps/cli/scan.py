@@ -157,7 +157,7 @@ def scan(
         diversity=1.0 if diversity is None else diversity,
     )
     kept = ReadCache(cache_folder()) if cache else None
-    documents = output.read(files, kept)
+    documents = output.read(files, kept, shows_progress(progress))
     if output.form is OutputFormat.PDF:
         from spscanner_rag.apps.pages.highlighted import check_is_pdf
 

@@ -6,6 +6,7 @@ highlighting are off.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TextIO, TypeVar
 
 from rich.console import Console
@@ -134,18 +135,21 @@ def _print_sentence(console: Console, sentence: str, pick: tuple[int, float] | N
 
 
 @contextmanager
-def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], TokensRead | None]]:
-    """Within the block, a bar of tokens for each document: from its path to `Scanner.scan`'s ``progress``."""
+def scan_progress(
+    enabled: bool, stream: TextIO, counted: str = "tokens"
+) -> Iterator[Callable[[str], TokensRead | None]]:
+    """Within the block, a bar for each document with progress: from its path to `Scanner.scan`'s ``progress``."""
     if not enabled:
         yield lambda path: None
         return
     console = open_console(stream)
-    columns = TextColumn("tokens"), TimeRemainingColumn()
+    columns = TextColumn(counted), TimeRemainingColumn()
     with progress_bars(console, *columns, transient=console.is_terminal) as progress:
 
         def start(path: str) -> TokensRead:
-            task = progress.add_task(line_of(console, path).plain[-40:], total=None)
-            return lambda done, total: progress.update(task, completed=done, total=total)
+            name = line_of(console, path).plain[-40:]
+            task = cache(lambda: progress.add_task(name, total=None))  # at the first report
+            return lambda done, total: progress.update(task(), completed=done, total=total)
 
         yield start
 

@@ -23,15 +23,24 @@ _SENTENCE_ENDS = tuple(".,;:")
 
 
 def read_pdf(
-    name: str, data: bytes, seconds: float = LEAST_SECONDS, check: Callable[[], None] | None = None
+    name: str,
+    data: bytes,
+    seconds: float = LEAST_SECONDS,
+    check: Callable[[], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Converted:
     """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdfium2.
 
-    The pages that were read until its process had to end are the text, with a note; see `read_apart`.
+    The pages that were read until its process had to end are the text, with a note; see `read_apart`. ``progress``
+    gets the number of pages that were read, and of all.
     """
     if find_spec("pypdfium2") is None:
         raise ImportError(f"{name}: reading PDF needs pypdfium2: {install_line('files')}")
-    records = list(read_apart(_MODULE, (), data, seconds, check))
+    records: list[Record] = []
+    for record in read_apart(_MODULE, (), data, seconds, check):
+        records.append(record)
+        if progress and "pages" in records[0]:
+            progress(len(records) - 1, records[0]["pages"])
     first, *pages = records or [{"broken": f"nothing in {seconds:.0f} seconds"}]
     return converted(name, first, pages)
 

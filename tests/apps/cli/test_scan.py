@@ -171,8 +171,9 @@ def test_html_is_utf8_whatever_the_output_encoding(
         monkeypatch.undo()
 
 
-def test_progress_when_asked_for(scan: Run, document: Path) -> None:
+def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path) -> None:
     assert "tokens" in scan(document, "--progress").err
+    assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
     assert scan(document, "--no-progress").err == ""
     assert scan(document).err == ""  # standard error is no terminal here
 

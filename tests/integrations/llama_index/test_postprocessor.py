@@ -1,5 +1,6 @@
 """What the postprocessor returns, for every kind of node, without a change to any of them."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from llama_index.core.schema import (
 )
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
 from tests.integrations.hosts import Uncounted
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
@@ -82,6 +84,12 @@ def test_other_nodes_with_text_are_read() -> None:
 
 
 def test_anything_else_is_refused_by_name() -> None:
+    other = SimpleNamespace(page_content="Anne signed.", metadata={})
+    for refuses in (reranked, SPScannerRetriever.from_nodes, SPScannerRetriever.from_documents):
+        with pytest.raises(
+            TypeError, match=r"nodes\[0\] is a LangChain Document, not LlamaIndex's Document\("
+        ):
+            refuses([other])  # type: ignore[operator]
     with pytest.raises(TypeError, match=r"nodes\[1\] is str; expected a NodeWithScore or a node"):
         reranked([TextNode(text="A."), "text"])
 

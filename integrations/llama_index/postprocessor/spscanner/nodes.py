@@ -52,8 +52,15 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
                 node if (own := followed(node.node)) is node.node else node.model_copy(update={"node": own})
             )
         else:
-            raise TypeError(f"nodes[{number}] is {type(node).__name__}; expected a NodeWithScore or a node")
+            raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a NodeWithScore or a node")
     return found
+
+
+def kind_of(value: object) -> str:
+    """What something is that is no node, for errors."""
+    if hasattr(value, "page_content"):
+        return "a LangChain Document, not LlamaIndex's Document(text=it.page_content, metadata=it.metadata)"
+    return type(value).__name__
 
 
 def followed(node: BaseNode, objects: Mapping[str, Any] | None = None) -> BaseNode:

@@ -29,6 +29,7 @@ from llama_index.postprocessor.spscanner.nodes import (
     WholeDocuments,
     check_documents,
     followed,
+    kind_of,
     read_found,
     read_nodes,
     source_id,
@@ -136,7 +137,7 @@ def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None
     objects = {node.node_id: node for node in nodes if isinstance(node, BaseNode)} | dict(objects or {})
     for number, given in enumerate(nodes):
         if not isinstance(given, BaseNode):
-            raise TypeError(f"nodes[{number}] is {type(given).__name__}; expected a Document or a node")
+            raise TypeError(f"nodes[{number}] is {kind_of(given)}; expected a Document or a node")
         node = followed(given, objects)
         known = own.setdefault(node.node_id, node)
         if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
