@@ -33,9 +33,12 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         _Document(number, comparison, title)
         for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
     ]
-    documents = [
-        each for each in all_documents if any(column.picks for column in each.columns)
-    ] or all_documents
+    shown = [
+        each
+        for each in all_documents
+        if each.comparison.evidence or any(column.picks for column in each.columns)
+    ]
+    documents = shown or all_documents
     return render(
         "compare/page.html",
         comparisons[0].query,

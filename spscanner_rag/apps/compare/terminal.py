@@ -86,12 +86,10 @@ class _View:
         if rank >= len(retrieval.picks):
             return Text("")
         pick = retrieval.picks[rank]
-        line, column = self.comparison.document.position(pick.start)
         cell = Text(f"{pick.rank}  " if self.among_others else "", style="bold")
         cell.append(f"{pick.score:.3f}", style="bold green")
-        cell.append(f"  {line}:{column}", style="not bold cyan")
-        if section := self.comparison.document.section(pick.start):
-            cell.append("  ").append(self.text(section).plain, style="not bold cyan")
+        place = self.comparison.document.where(pick.start)
+        cell.append("  ").append(self.text(place).plain, style="not bold cyan")
         if pick.only:
             cell.append("  only", style="bold yellow")
         if self.comparison.touches_evidence(pick.start, pick.end):

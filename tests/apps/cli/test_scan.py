@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -139,7 +138,7 @@ def test_one_ranking_over_the_files_of_a_folder(scan: Run, tmp_path: Path) -> No
     assert "No sentence was selected in 1 of 3 documents." in shown
     first = min(picks, key=lambda pick: pick[1])[0]
     assert shown.splitlines()[0].split()[0].endswith(first)  # the document of the best sentence
-    assert re.search(r"  5:1  Signing\n", shown)
+    assert "\n5:1 · Signing\n" in shown
     listed = scan(folder, "--top-k", 2, "--format", "markdown").out
     assert "Signing, 5:1: Anne signed the treaty." in listed
 
