@@ -279,9 +279,11 @@ def test_each_of_several_documents_is_cut_once(
     other = tmp_path / "other.txt"
     other.write_text("Anne signed. It rained.", encoding="utf-8")
     cut: list[str] = []
-    segment = SentenceSegmenter.segment
+    segment = SentenceSegmenter.segment_in_pieces
     monkeypatch.setattr(
-        SentenceSegmenter, "segment", lambda self, text: cut.append(text) or segment(self, text)
+        SentenceSegmenter,
+        "segment_in_pieces",
+        lambda self, text, between: cut.append(text) or segment(self, text, between),
     )
     assert scan(document, other)[0] == 0
     assert cut == [TEXT, "Anne signed. It rained."]
