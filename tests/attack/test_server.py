@@ -224,50 +224,55 @@ def is_closed(connection: socket.socket, seconds: float = 20) -> bool:
     return True
 
 
+DOORS = "server: silent connections, wrong hosts"
 BEGUN = [b"", b"GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ", b"PO", b"\r\n"]
 
 
 @pytest.mark.parametrize("begun", BEGUN)
 def test_connections_that_ask_nothing_keep_nobody_out(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes, attempt: Attempt
 ) -> None:
     monkeypatch.setattr(connections, "SILENT_OF_ADDRESS", 6)
     client = serve(token="a-secret")
-    silent = [opened(client, begun) for _ in range(30)]
-    assert httpx.get(f"{client.base_url}/health").status_code == 200
-    right = {"authorization": "Bearer a-secret"}
-    assert httpx.post(f"{client.base_url}/v1/scan", json=SHORT, headers=right, timeout=60).status_code == 200
-    assert all(is_closed(one) for one in silent[:20])
-    for one in silent:
-        one.close()
+    with attempt(DOORS):
+        silent = [opened(client, begun) for _ in range(30)]
+        assert httpx.get(f"{client.base_url}/health").status_code == 200
+        right = {"authorization": "Bearer a-secret"}
+        assert (
+            httpx.post(f"{client.base_url}/v1/scan", json=SHORT, headers=right, timeout=60).status_code == 200
+        )
+        assert all(is_closed(one) for one in silent[:20])
+        for one in silent:
+            one.close()
 
 
 def test_a_connection_is_closed_when_its_request_takes_too_long(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
 ) -> None:
     monkeypatch.setattr(connections, "SILENT_SECONDS", 0.3)
     client = serve(token="a-secret")
     head = b"POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
     for data in (*BEGUN, head):  # the last one gets 401, and its body never comes
-        with opened(client, data) as connection:
+        with attempt(DOORS), opened(client, data) as connection:
             assert is_closed(connection)
 
 
-def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve) -> None:
+def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attempt) -> None:
     client = serve(waiting_characters=100_000, transfer_seconds=20)
-    head = POSTED.format("/v1/scan").encode()
-    announced = [opened(client, head + b"content-length: 90000\r\n\r\n") for _ in range(6)]
-    assert client.post("/v1/scan", json=SHORT).status_code == 200  # announced is not sent
-    chunk = head + b"transfer-encoding: chunked\r\n\r\n" + b"9c40\r\n" + b" " * 40_000 + b"\r\n"
-    chunked = [opened(client, chunk) for _ in range(4)]
-    answered = 0
-    for connection in chunked:
-        connection.settimeout(2)
-        with contextlib.suppress(TimeoutError):
-            answered += connection.recv(100).startswith(b"HTTP/1.1 429")
-    assert answered == 2  # there is room for two
-    for connection in (*announced, *chunked):
-        connection.close()
+    with attempt(DOORS):
+        head = POSTED.format("/v1/scan").encode()
+        announced = [opened(client, head + b"content-length: 90000\r\n\r\n") for _ in range(6)]
+        assert client.post("/v1/scan", json=SHORT).status_code == 200  # announced is not sent
+        chunk = head + b"transfer-encoding: chunked\r\n\r\n" + b"9c40\r\n" + b" " * 40_000 + b"\r\n"
+        chunked = [opened(client, chunk) for _ in range(4)]
+        answered = 0
+        for connection in chunked:
+            connection.settimeout(2)
+            with contextlib.suppress(TimeoutError):
+                answered += connection.recv(100).startswith(b"HTTP/1.1 429")
+        assert answered == 2  # there is room for two
+        for connection in (*announced, *chunked):
+            connection.close()
 
 
 HOSTS = [
@@ -281,20 +286,23 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_other_names_than_this_machine_s_are_refused(client: httpx.Client, host: str) -> None:
+def test_other_names_than_this_machine_s_are_refused(
+    client: httpx.Client, host: str, attempt: Attempt
+) -> None:
     request = f"GET /v1/models HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
-    with opened(client, request) as connection:
+    with attempt(DOORS), opened(client, request) as connection:
         assert connection.recv(100).startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
 
 
 @pytest.mark.parametrize(
     "hosts", [("evil.example", "localhost"), ("localhost", "evil.example"), ("localhost",) * 2]
 )
-def test_a_second_host_is_refused(client: httpx.Client, hosts: tuple[str, str]) -> None:
+def test_a_second_host_is_refused(client: httpx.Client, hosts: tuple[str, str], attempt: Attempt) -> None:
     lines = "".join(f"host: {host}\r\n" for host in hosts)
-    with opened(
-        client, f"GET /v1/models HTTP/1.1\r\n{lines}connection: close\r\n\r\n".encode()
-    ) as connection:
+    with (
+        attempt(DOORS),
+        opened(client, f"GET /v1/models HTTP/1.1\r\n{lines}connection: close\r\n\r\n".encode()) as connection,
+    ):
         assert connection.recv(100).startswith((b"HTTP/1.1 400", b"HTTP/1.1 421"))
 
 
