@@ -81,12 +81,12 @@ def render_documents(documents: Sequence[ScannedDocument], context: int, stream:
 
 def _print_document(console: Console, scanned: ScannedDocument, context: int) -> None:
     result, ranks = scanned.result, scanned.ranks
-    facts = f"{len(result.text):,} characters, {len(result.logits):,} sentences"
+    size = f"{len(result.text):,} characters, {len(result.logits):,} sentences"
     name = line_of(console, name_of(scanned.document.path), "bold")
-    console.print(name, Text(facts, style="dim"), soft_wrap=True)
+    console.print(name, Text(size, style="dim"), soft_wrap=True)
     if not scanned.picks:
-        best = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
-        console.print(Text(f"No sentence was selected; {best}."))
+        highest = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
+        console.print(Text(f"No sentence was selected; {highest}."))
     for best, first, last in _stretches(scanned, context):
         console.print()
         place = scanned.document.where(int(result.starts[best]))
