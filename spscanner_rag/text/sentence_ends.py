@@ -227,7 +227,8 @@ def _rows(shadow: str) -> Iterator[int]:
         run: list[int] = []
         fields = 0
         for line in _LINE.finditer(shadow) if sign in shadow else ():
-            found = 0 if f"{sign} " in line[0] or line[0][-1] in ".!?" else line[0].count(sign)
+            row = line[0].strip()  # what is only indented is no row
+            found = 0 if f"{sign} " in row or row[-1:] in (".", "!", "?") else row.count(sign)
             if not (found and found == fields):
                 if len(run) > 2:
                     yield line.start()  # what follows the table

@@ -157,3 +157,8 @@ def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
 def test_the_time_is_linear(mark: str) -> None:
     text = mark * (300_000 // len(mark))
     assert_exact(text, SentenceSegmenter().segment(text))
+
+
+def test_indented_lines_are_no_rows_of_a_table() -> None:
+    verse = "The keeper \n\twalked along \n\tthe northern \n\tbank until \n\tthe bell rang."
+    assert sentences(f"It rained. {verse} He slept.") == ["It rained.", verse, "He slept."]

@@ -130,7 +130,7 @@ def test_each_retriever_has_one_ranking_over_all_documents(
     (best,) = [pick for pick in answer["documents"][0]["retrievers"][1]["picks"] if "May" in pick["text"]]
     assert best["headings"] == ["Peace"]
     table = compare(tmp_path, "--top-k", 3, "--retrievers", "bm25").out
-    assert "3:1  Peace" in table
+    assert "3:1 · Peace" in table
     assert "No pick in 1 of 3 documents." in table
     page = compare(tmp_path, "--top-k", 3, "--format", "html").out
     assert not re.search(r'height="-', page)
