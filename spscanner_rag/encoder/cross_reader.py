@@ -26,6 +26,12 @@ WINDOWS: Final = 16
 LIKELY: Final = 64
 """Sentences that windows may be laid around."""
 
+REACH: Final = 1.5
+"""How far below the best of its text a score may be; on 919 questions, reading more changed no ranking."""
+
+HOPELESS: Final = -4.0
+"""The score below which nothing is read: texts of a collection that are about something else."""
+
 LOWEST: Final = np.float32(-4)
 """Logit of a sentence that is not read, or hopeless."""
 
@@ -99,7 +105,8 @@ class CrossReader:
     ) -> NDArray[np.float32]:
         """The logits of a text's sentences, (sentences,).
 
-        Windows are laid around the sentences of the best ``scores``, (sentences,), until there are `WINDOWS`. A
+        Windows are laid around the sentences of the best ``scores``, (sentences,), within `REACH` of the best and
+        not `HOPELESS`, until there are `WINDOWS`. The scores are logits that the scanner's weights calibrate. A
         sentence of several takes its logit from the one at whose edge it stands least, and one that is not read
         has the logit `LOWEST`, as those below it have: how bad a wrong sentence is tells nothing. ``before`` is
         called with the number of tokens to read, and ``after_step`` with those of each step.
@@ -111,7 +118,9 @@ class CrossReader:
             return found
 
         read = Sentences(len(sentences), ids, self.window_tokens)
-        windows = laid_around(np.argsort(-scores, kind="stable")[:LIKELY].tolist(), read)
+        likely = np.argsort(-scores, kind="stable")[:LIKELY]
+        likely = likely[scores[likely] >= max(scores.max(initial=HOPELESS) - REACH, HOPELESS)]
+        windows = laid_around(likely.tolist(), read)
         before(sum(map(read.tokens, windows)))
         found, depths = np.full(len(sentences), LOWEST, np.float32), np.full(len(sentences), -1)
         for batch in _batches(windows, read):

@@ -97,34 +97,34 @@ def fitted_weights(
         raise ValueError(
             "got no question with evidence to fit the weights on; expected held-out documents with some"
         )
+    relevant = np.concatenate([one.relevant for one in read])
     found = _least_loss([_columns(one) for one in answered], answered, (0.3, 20.0, 0.0, 0.0))
     weights = replace(start, **dict(zip(_FEATURES, found, strict=True)), bias=0.0, cross=0.0)
 
     def logits(one: Fitted) -> NDArray[np.float32]:
         return weights.logits(one.scanner, one.cosines)
 
+    # Calibrated before the cross-reader, which is told by the logits what to read, and with it.
+    weights = _scaled(weights, *fit_platt(np.concatenate([logits(one) for one in read]), relevant))
+    final = {id(one): logits(one) for one in (*read, *elsewhere)}
     if cross is not None:
         added = {
-            id(one): cross.logits(folded(one.query), one.sentences, logits(one))
+            id(one): cross.logits(folded(one.query), one.sentences, final[id(one)])
             for one in (*read, *elsewhere)
         }
-        columns = [np.stack([logits(one), added[id(one)]], axis=1) for one in answered]
+        columns = [np.stack([final[id(one)], added[id(one)]], axis=1) for one in answered]
         own, beside = _least_loss(columns, answered, (1.0, 1.0))
-        weights = replace(_scaled(weights, own), cross=beside)
-
-    def final(one: Fitted) -> NDArray[np.float32]:
-        return logits(one) + weights.cross * (added[id(one)] if cross else np.float32(0))
-
-    scale, shift = fit_platt(
-        np.concatenate([final(one) for one in read]), np.concatenate([one.relevant for one in read])
-    )
-    weights = replace(_scaled(weights, scale), bias=shift)
-    scale, shift = _answer_weights([(final(one), one.relevant) for one in (*read, *elsewhere)])
+        final = {number: own * final[number] + beside * added[number] for number in final}
+        scale, shift = fit_platt(np.concatenate([final[id(one)] for one in read]), relevant)
+        final = {number: scale * final[number] + shift for number in final}
+        weights = replace(_scaled(weights, scale * own, shift), cross=scale * beside)
+    scale, shift = _answer_weights((final[id(one)], one.relevant) for one in (*read, *elsewhere))
     return replace(weights, answer_scale=scale, answer_bias=shift)
 
 
-def _scaled(weights: MeaningWeights, scale: float) -> MeaningWeights:
-    return replace(weights, **{name: scale * getattr(weights, name) for name in (*_FEATURES, "cross")})
+def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
+    scaled = {name: scale * getattr(weights, name) for name in (*_FEATURES, "bias")}
+    return replace(weights, **scaled | {"bias": scaled["bias"] + shift})
 
 
 def _least_loss(
