@@ -210,11 +210,7 @@ MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
     ],
 )
 async def test_of_more_than_is_read_the_likeliest_documents_are(
-    question: str,
-    meaning: Meaning | None,
-    first: str,
-    library: Library,
-    monkeypatch: pytest.MonkeyPatch,
+    question: str, meaning: Meaning | None, first: str, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "READ_TOKENS", 5)
     monkeypatch.setattr(Scanner, "meaning", meaning)

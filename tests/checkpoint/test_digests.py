@@ -12,13 +12,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.mamba_reranker import load_classifier
-from spscanner_rag.checkpoint import (
-    CheckpointError,
-    load_checkpoint,
-    load_model,
-    locate,
-    save_checkpoint,
-)
+from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, locate, save_checkpoint
 from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests

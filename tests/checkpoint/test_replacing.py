@@ -11,12 +11,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    load_model,
-    save_checkpoint,
-)
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, load_model, save_checkpoint
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests

@@ -8,11 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.checkpoint.tokenizer_file import (
-    find_tokenizer,
-    read_tokenizer,
-    refuse_small_vocabulary,
-)
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, read_tokenizer, refuse_small_vocabulary
 from spscanner_rag.mamba2.config import Mamba2Config
 from tests.checkpoint.conftest import fill_cache, refused
 

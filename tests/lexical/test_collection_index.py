@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 from spscanner_rag.lexical import collection_index
 from spscanner_rag.lexical.bm25 import REACH, standardized
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
-from spscanner_rag.lexical.match import (
-    PLAIN_MATCH,
-    LexicalStatistics,
-    MatchOptions,
-    lexical_scores,
-)
+from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, lexical_scores
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS

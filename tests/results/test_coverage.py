@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.results.coverage import (
-    NEVER,
-    Spans,
-    coverage_recall_at,
-    evidence_ranks,
-)
+from spscanner_rag.results.coverage import NEVER, Spans, coverage_recall_at, evidence_ranks
 from spscanner_rag.text.units import Unit
 
 SPAN_LISTS = st.lists(

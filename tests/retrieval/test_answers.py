@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.answers import (
-    GAP,
-    kept_pieces,
-    pruned_text,
-    reduction_metadata,
-)
+from spscanner_rag.retrieval.answers import GAP, kept_pieces, pruned_text, reduction_metadata
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from tests.retrieval.searching import search

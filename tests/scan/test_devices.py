@@ -12,12 +12,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.mamba2 import forks
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
-from spscanner_rag.scan.devices import (
-    choose,
-    default_segment_tokens,
-    usable_cores,
-    use_threads,
-)
+from spscanner_rag.scan.devices import choose, default_segment_tokens, usable_cores, use_threads
 
 
 @pytest.fixture

@@ -46,14 +46,7 @@ def test_lancedb(address: str, ranked: list[str]) -> None:
 @pytest.mark.parametrize("most", [None, 5])
 def test_litellm(address: str, ranked: list[str], most: int | None) -> None:
     rerank: Any = pytest.importorskip("litellm").rerank
-    answer = rerank(
-        "cohere/any",
-        QUERY,
-        DOCUMENTS,
-        api_base=address,
-        api_key="key",
-        max_tokens_per_doc=most,
-    )
+    answer = rerank("cohere/any", QUERY, DOCUMENTS, api_base=address, api_key="key", max_tokens_per_doc=most)
     found = [DOCUMENTS[one["index"]] for one in answer.results]
     assert sorted(found) == sorted(ranked)
     if most is None:

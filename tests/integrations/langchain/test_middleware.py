@@ -184,8 +184,7 @@ def test_an_artifact_stays_with_its_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "question",
-    [QUESTION, [{"type": "text", "text": QUESTION}], "Read this. " * 1000 + QUESTION],
+    "question", [QUESTION, [{"type": "text", "text": QUESTION}], "Read this. " * 1000 + QUESTION]
 )
 def test_the_question_is_the_last_human_message(question: Any) -> None:
     asked: list[str] = []

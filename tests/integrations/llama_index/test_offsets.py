@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llama_index.core.node_parser import (
-    HierarchicalNodeParser,
-    SentenceSplitter,
-    TokenTextSplitter,
-)
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
