@@ -10,30 +10,17 @@ from spscanner_rag.checkpoint.config import ScannerSettings, read_config
 from spscanner_rag.mamba2.config import Mamba2Config
 
 TRANSFORMERS: dict[str, Any] = {
-    "model_type": "mamba2",
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "vocab_size": 101,
-    "num_heads": 4,
-    "head_dim": 16,
-    "n_groups": 2,
-    "state_size": 8,
-}
+    "model_type": "mamba2", "hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 101, "num_heads": 4,
+    "head_dim": 16, "n_groups": 2, "state_size": 8,
+}  # fmt: skip
 
 
 def test_transformers_keys() -> None:
     raw = TRANSFORMERS | {
-        "conv_kernel": 3,
-        "use_bias": True,
-        "use_conv_bias": False,
-        "chunk_size": 64,
-        "layer_norm_epsilon": 1e-3,
-        "residual_in_fp32": False,
-        "tie_word_embeddings": True,
-        "time_step_limit": [0.01, 0.2],
-        "initializer_range": 0.1,
-        "norm_before_gate": True,
-    }
+        "conv_kernel": 3, "use_bias": True, "use_conv_bias": False, "chunk_size": 64,
+        "layer_norm_epsilon": 1e-3, "residual_in_fp32": False, "tie_word_embeddings": True,
+        "time_step_limit": [0.01, 0.2], "initializer_range": 0.1, "norm_before_gate": True,
+    }  # fmt: skip
     assert read_config(raw) == Mamba2Config(
         d_model=32, n_layer=2, vocab_size=101, pad_vocab_size_multiple=1, residual_in_fp32=False,
         tie_embeddings=True, norm_epsilon=1e-3, d_state=8, d_conv=3, expand=2, headdim=16, ngroups=2,
@@ -71,12 +58,10 @@ def test_infinity_as_transformers_writes_it(limit: list[object]) -> None:
         (TRANSFORMERS | {"hidden_act": "gelu"}, "hidden_act is 'gelu'; expected 'silu'"),
         (TRANSFORMERS | {"quantization_config": {"bits": 4}}, "quantization_config is set"),
         ({k: v for k, v in TRANSFORMERS.items() if k != "vocab_size"}, "^vocab_size is missing"),
-        (
-            {k: v for k, v in TRANSFORMERS.items() if k != "num_hidden_layers"},
-            "^num_hidden_layers is missing",
-        ),
+        ({k: v for k, v in TRANSFORMERS.items() if k != "num_hidden_layers"},
+         "^num_hidden_layers is missing"),
     ],
-)
+)  # fmt: skip
 def test_refused_by_name(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_config(config)
@@ -92,16 +77,10 @@ def test_settings_round_trip() -> None:
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {
-            "match": True,
-            "prior": True,
-            "surroundings": True,
-            "soft": True,
-            "least_units": 300,
-            "text_weight": 0.5,
-        },
+        "lexical": {"match": True, "prior": True, "surroundings": True, "soft": True, "least_units": 300,
+                    "text_weight": 0.5},
         "training": {"data": ["squad11"], "steps": 3},
-    }
+    }  # fmt: skip
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 

@@ -131,13 +131,11 @@ def test_a_panic_of_the_library_names_the_file(folder: Path) -> None:
         {"type": "Sequence", "normalizers": [replacing("a", "aa")] * 7},
         {
             "type": "Sequence",
-            "normalizers": [
-                {"type": "NFC"},
-                {"type": "Sequence", "normalizers": [replacing("a", "a" * 10)] * 2},
-            ],
+            "normalizers": [{"type": "NFC"},
+                            {"type": "Sequence", "normalizers": [replacing("a", "a" * 10)] * 2}],
         },
     ],
-)
+)  # fmt: skip
 def test_a_normalizer_that_makes_a_text_many_times_as_long(folder: Path, normalizer: dict[str, Any]) -> None:
     path = edited(folder, normalizer=normalizer)
     with refused(r"its normalizer can make a text \S+ times as long, expected at"):

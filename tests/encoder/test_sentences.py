@@ -12,11 +12,8 @@ from spscanner_rag.encoder.sentences import SentenceVectors, TokenEncoder, diges
 from spscanner_rag.scorers import ScanCancelled
 
 SENTENCES = [
-    "the keeper wrote the date . ",
-    "he signed the treaty . ",
-    "it rained ! ",
-    "the bell rang twice . ",
-] * 4
+    "the keeper wrote the date . ", "he signed the treaty . ", "it rained ! ", "the bell rang twice . ",
+] * 4  # fmt: skip
 
 
 def ignored(tokens: int) -> None:

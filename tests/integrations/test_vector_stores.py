@@ -147,24 +147,18 @@ def test_langchain_filters_behind_a_store(
 def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
     documents = [LlamaDocument(text=text, id_=name, metadata={"name": name}) for name, text in TEXTS.items()]
     index = VectorStoreIndex.from_documents(
-        documents,
-        storage_context=StorageContext.from_defaults(vector_store=store),
-        transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)],
-        embed_model=LlamaWords(),
-    )
+        documents, storage_context=StorageContext.from_defaults(vector_store=store),
+        transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)], embed_model=LlamaWords(),
+    )  # fmt: skip
     return index, documents
 
 
 def test_llama_index_reads_the_whole_documents_of_the_nodes(tiny_scanner: Scanner, llama_store: Any) -> None:
     index, documents = llama_index_of(llama_store)
     retriever = LlamaRetriever(
-        documents,
-        first_stage=index.as_retriever(similarity_top_k=3),
-        scanner=tiny_scanner,
-        read_documents=1,
-        similarity_top_k=None,
-        order="document",
-    )
+        documents, first_stage=index.as_retriever(similarity_top_k=3), scanner=tiny_scanner, read_documents=1,
+        similarity_top_k=None, order="document",
+    )  # fmt: skip
     found = retriever.retrieve(QUERY)
     assert [n.node.ref_doc_id for n in found] == ["snake"] * 4
     for scored in found:

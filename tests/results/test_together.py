@@ -16,11 +16,9 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
 
 
 @given(
-    st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4),
-    st.none() | st.integers(1, 8),
-    st.integers(1, 3),
-    st.none() | st.just(0.5),
-)
+    st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4), st.none() | st.integers(1, 8),
+    st.integers(1, 3), st.none() | st.just(0.5),
+)  # fmt: skip
 def test_most_of_each_document(
     logits: list[list[int]], top_k: int | None, most: int, threshold: float | None
 ) -> None:

@@ -62,10 +62,8 @@ def test_sentences_of_plain_prose() -> None:
         '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
     )
     assert sentences(text) == [
-        "Dr. Smith paid 3.5 million, e.g. in rents.",
-        '"Why?" she asked; nobody knew!',
-        "The rain began.",
-    ]
+        "Dr. Smith paid 3.5 million, e.g. in rents.", '"Why?" she asked; nobody knew!', "The rain began.",
+    ]  # fmt: skip
     first, second, last = SentenceSegmenter().segment(text)
     assert first.model_text == "  Dr. Smith paid 3.5 million, e.g. in rents. "
     assert second.model_text.endswith("knew!\r\n\r\n")
@@ -192,10 +190,8 @@ def test_only_a_panic_in_sentencex_is_survived(
     monkeypatch.setattr(sentencex, "get_sentence_boundaries", fail)
     with nullcontext() if survived else pytest.raises(KeyboardInterrupt):
         assert sentences("The first one. And the second? Yes.") == [
-            "The first one.",
-            "And the second?",
-            "Yes.",
-        ]
+            "The first one.", "And the second?", "Yes.",
+        ]  # fmt: skip
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,11 +27,8 @@ TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
 
 def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
     question = {
-        "qid": f"{doc_id}-q",
-        "question": "Which otter swims?",
-        "evidence": [[4, 9]],
-        "answers": ["otter"],
-    }
+        "qid": f"{doc_id}-q", "question": "Which otter swims?", "evidence": [[4, 9]], "answers": ["otter"],
+    }  # fmt: skip
     document = {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question]}
     return document | changes
 
@@ -360,11 +357,8 @@ def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
 
 
 KINDS_OF_RUN: dict[str, list[object]] = {
-    "plain": [],
-    "calibration": ["--calibration"],
-    "corpus": ["--corpus"],
-    "among": ["--among", 2],
-}
+    "plain": [], "calibration": ["--calibration"], "corpus": ["--corpus"], "among": ["--among", 2],
+}  # fmt: skip
 
 
 def interrupted(out: Path) -> bytes:

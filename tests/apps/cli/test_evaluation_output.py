@@ -57,27 +57,15 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("difference", "low", "high", "expected"),
     [
-        (
-            0.2,
-            0.1,
-            0.3,
-            "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval",
-        ),
-        (
-            -0.2,
-            -0.3,
-            -0.1,
-            "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval",
-        ),
-        (
-            0.2,
-            -0.1,
-            0.5,
-            "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0).",
-        ),
+        (0.2, 0.1, 0.3,
+         "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval"),
+        (-0.2, -0.3, -0.1,
+         "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval"),
+        (0.2, -0.1, 0.5,
+         "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0)."),
         (0.2, None, None, "one or two: 1,234 questions do not tell which finds more."),
     ],
-)
+)  # fmt: skip
 def test_a_verdict_is_in_words(
     difference: float, low: float | None, high: float | None, expected: str
 ) -> None:

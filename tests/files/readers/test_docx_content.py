@@ -129,12 +129,8 @@ def test_numbers_of_styles_stand_before_headings(docx_of: DocxOf) -> None:
     )
     found = read(docx_of, body, styles=styles, numbering=numbering)
     assert [block.title for block in found.blocks] == [
-        "Part A Terms",
-        "A.1 Rent",
-        "A.2 Term",
-        "No",
-        "Part B End",
-    ]
+        "Part A Terms", "A.1 Rent", "A.2 Term", "No", "Part B End",
+    ]  # fmt: skip
 
 
 LABELS = [("Tenant", "Anne Reed"), ("Signed on", "3 May 1811"), ("Rent", "40 marks")]
@@ -182,19 +178,14 @@ def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit
 
 def test_a_header_of_two_rows_and_merged_cells(docx_of: DocxOf) -> None:
     mark, down, on, two = (
-        "<w:tblHeader/>",
-        '<w:vMerge w:val="restart"/>',
-        "<w:vMerge/>",
-        '<w:gridSpan w:val="2"/>',
-    )
+        "<w:tblHeader/>", '<w:vMerge w:val="restart"/>', "<w:vMerge/>", '<w:gridSpan w:val="2"/>',
+    )  # fmt: skip
     made = table(
         row(cell("City", down), cell("People", two), properties=mark),
-        row(cell("", on), "1990", "2000", properties=mark),
-        row(cell("Riga", down), "910", "760"),
-        row(cell("", on), "911", "761"),
-        row(cell("All", two), "3"),
+        row(cell("", on), "1990", "2000", properties=mark), row(cell("Riga", down), "910", "760"),
+        row(cell("", on), "911", "761"), row(cell("All", two), "3"),
         row("7", "8", properties='<w:gridBefore w:val="1"/>'),
-    )
+    )  # fmt: skip
     found = read(docx_of, made)
     assert found.text.split("\n") == [
         "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3", "| 7 | 8"
@@ -223,14 +214,12 @@ def m(text: str) -> str:
             f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{m("i")}</m:sub><m:e>{m("k")}</m:e></m:nary>',
             "∑_i k",
         ),
-        (
-            f"<m:nary><m:naryPr/><m:sub>{m('0')}</m:sub><m:sup>{m('n+1')}</m:sup><m:e>{m('k')}</m:e></m:nary>",
-            "∫_0^(n+1) k",
-        ),
+        (f"<m:nary><m:naryPr/><m:sub>{m('0')}</m:sub><m:sup>{m('n+1')}</m:sup><m:e>{m('k')}</m:e></m:nary>",
+         "∫_0^(n+1) k"),
         (f"<m:limLow><m:e>{m('lim')}</m:e><m:lim>{m('n→9')}</m:lim></m:limLow>", "lim_(n→9)"),
         (f"<m:acc><m:accPr/><m:e>{m('y')}</m:e></m:acc><m:bar><m:e>{m('z')}</m:e></m:bar>", "y\u0302z\u0305"),
     ],
-)
+)  # fmt: skip
 def test_formulas_are_text(docx_of: DocxOf, formula: str, expected: str) -> None:
     assert read(docx_of, math(formula)).text == f"Let {expected}"
     para = f"<w:p><m:oMathPara><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>"
@@ -245,13 +234,11 @@ def test_formulas_are_text(docx_of: DocxOf, formula: str, expected: str) -> None
         ('<w:r><w:t>x </w:t><w:sym w:font="Symbol" w:char="F0B3"/><w:t> 2</w:t></w:r>', "x ≥ 2"),
         ('<w:r><w:sym w:font="Arial" w:char="20AC"/><w:t>5</w:t></w:r>', "€5"),
         ('<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>&#xF062;=</w:t></w:r>', "β="),
-        (
-            '<w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-3</w:t></w:r>',
-            "10⁻³",
-        ),
+        ('<w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-3</w:t></w:r>',
+         "10⁻³"),
         ('<w:r><w:sym w:font="Odd" w:char="F123"/><w:sym w:font="Odd" w:char="no"/></w:r>', "\ufffd\ufffd"),
     ],
-)
+)  # fmt: skip
 def test_symbols(docx_of: DocxOf, runs: str, expected: str) -> None:
     assert read(docx_of, f"<w:p>{runs}</w:p>").text == expected
 
