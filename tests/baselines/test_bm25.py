@@ -89,22 +89,6 @@ def test_text_without_words(sentences: list[str]) -> None:
     assert BM25().score_units("otter", text, []).shape == (0,)
 
 
-def test_index_is_kept_for_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, units = units_of(["An otter.", "A heron."])
-    bm25 = BM25(keep_texts=1)
-    made = []
-    index = bm25s.BM25.index
-    monkeypatch.setattr(
-        bm25s.BM25, "index", lambda *args, **options: made.append(1) or index(*args, **options)
-    )
-    for query in ("otter", "heron"):
-        bm25.raw_scores(query, text, units)
-    assert len(made) == 1
-    bm25.raw_scores("otter", text, units[:1])  # other units of the same text
-    bm25.raw_scores("otter", text, units)
-    assert len(made) == 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -68,18 +68,6 @@ def test_the_best_of_the_first_by_the_second_above_the_rest(first: list[float], 
         np.testing.assert_array_equal(got, stages[1].score_units("q", text, units))
 
 
-@pytest.mark.parametrize("best", [1, 2, 5, 50])
-def test_exactly_the_best_pairs_are_read(best: int) -> None:
-    second = Pairs()
-    query = "Where does the heron rest?"
-    logits = Cascade(BM25(), second, best=best).score_units(query, TEXT, UNITS)
-    assert len(second.read) == min(best, len(UNITS))
-    above = [UNITS[i] for i in np.argsort(-logits)[:best]]
-    assert {(query, TEXT[unit.start : unit.end]) for unit in above} == set(second.read)
-    if best >= len(UNITS):
-        np.testing.assert_array_equal(logits, Pairs().score_units("q", TEXT, UNITS))
-
-
 def test_texts_asked_together_share_the_bound() -> None:
     texts = [TEXT, "A heron. The heron rests.", "Nothing is said here."]
     second = Pairs()

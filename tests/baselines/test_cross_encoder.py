@@ -2,7 +2,6 @@ import json
 import logging
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import torch
 
 from spscanner_rag.baselines.base import _check_activations
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 
 transformers = pytest.importorskip("transformers")
@@ -104,20 +102,6 @@ def test_units_that_are_cut_are_counted_and_logged_once(
     shorter = CrossEncoder(folder, device="cpu", max_length=16)
     shorter.score_texts(QUERY, ["bell " * 10])
     assert (shorter.max_length, shorter.units_cut) == (16, 1)
-
-
-def test_several_threads_at_once(reranker: CrossEncoder) -> None:
-    texts = ["bell " * count for count in range(1, 30)]
-    alone = reranker.score_texts(QUERY, texts)
-    with ThreadPoolExecutor(4) as threads:
-        for scores in threads.map(lambda _: reranker.score_texts(QUERY, texts), range(12)):
-            np.testing.assert_array_equal(scores, alone)
-
-
-def test_cancelled_between_batches(reranker: CrossEncoder) -> None:
-    answers = iter([False, False, False])
-    with pytest.raises(ScanCancelled):
-        list(score_batch(reranker, [(QUERY, TEXT, reranker.segment(TEXT))] * 2, lambda: next(answers, True)))
 
 
 def test_remote_code_is_off_unless_asked_for_and_a_token_is_never_shown(

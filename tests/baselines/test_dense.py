@@ -135,14 +135,6 @@ def test_window_embeds_neighbours_and_returns_the_unit() -> None:
     assert "The otter swims. A heron flies." in seen
 
 
-def test_vectors_are_kept_for_the_next_question() -> None:
-    calls: list[int] = []
-    dense = Dense(lambda texts: calls.append(len(texts)) or letters(texts))
-    for query in ("otter", "heron"):
-        dense.raw_scores(query, TEXT, UNITS)
-    assert calls == [len(UNITS), 1, 1]
-
-
 def test_score_texts() -> None:
     dense = Dense(letters)
     texts = [TEXT[u.start : u.end] for u in UNITS]

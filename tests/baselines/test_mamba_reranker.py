@@ -8,10 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import base, mamba_reranker
+from spscanner_rag.baselines import mamba_reranker
 from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_model
-from spscanner_rag.scan import pipeline
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
 TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
@@ -97,21 +96,6 @@ def test_the_first_tokens_of_a_document(
             read = text[: offsets[min(tokens, len(offsets)) - 1][1]]
             expected = reranker.score_texts(QUERY, [read])
             np.testing.assert_allclose(first.score_units(QUERY, text, units), expected, atol=1e-5)
-
-
-def test_several_texts_at_once_score_as_each_alone(
-    reranker: MambaReranker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
-    monkeypatch.setattr(reranker, "segment_tokens", 64)
-    monkeypatch.setattr(base, "PAIRS_AT_ONCE", 3)
-    texts = [TEXT, "", TEXT * 3, "The well was dry."]
-    requests = [(f"who {number}", text, reranker.segment(text)) for number, text in enumerate(texts)]
-    many = list(score_batch(reranker, requests, lambda: False))
-    assert [len(logits) for logits in many] == [4, 0, 12, 1]
-    for (query, text, units), logits in zip(requests, many, strict=True):
-        alone = [reranker.score_texts(query, [text[unit.start : unit.end]])[0] for unit in units]
-        np.testing.assert_allclose(logits, alone, atol=1e-4)
 
 
 def test_cancelled_between_forward_passes(folder: Path) -> None:

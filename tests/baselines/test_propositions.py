@@ -16,7 +16,6 @@ from spscanner_rag.baselines import BM25, Dense, Propositions
 from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
 from spscanner_rag.baselines.propositions import NO_PROPOSITION_LOGIT, Proposition, passages_of, terms, tie
 from spscanner_rag.scorers import ScanCancelled, score_batch
-from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
 
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
@@ -61,14 +60,6 @@ def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
     assert untied.raw_scores("nobody knows", TEXT, units).tolist() == [0.0] * 4, (
         "counts for the whole passage"
     )
-
-
-def test_units_that_only_touch_a_sentence_take_nothing_from_it() -> None:
-    start, end = span(TEXT, SENTENCES[1])
-    edges = [(0, start), (start, start + 3), (start + 3, end), (end, len(TEXT))]
-    units = [Unit(first, stop, TEXT[first:stop]) for first, stop in edges]
-    raw = propositions_by(Says([STATEMENTS[2]])).raw_scores("treaty", TEXT, units)
-    assert (raw == -1).tolist() == [False, True, True, False]
 
 
 def test_a_text_without_propositions_comes_last() -> None:

@@ -23,12 +23,6 @@ def test_units_are_the_text(text: str, segmenter: ChunkSegmenter) -> None:
     assert not text[end:].strip()
 
 
-def test_chunks_have_so_many_words() -> None:
-    text = " ".join(str(i) for i in range(700)) + "\n"
-    words = [len(text[unit.start : unit.end].split()) for unit in ChunkSegmenter().segment(text)]
-    assert words == [300, 300, 100]
-
-
 def test_passages_end_at_blank_lines() -> None:
     text = "One\nline. \n\n Two. \r\n\t\r\nThree."
     passages = [text[unit.start : unit.end] for unit in PassageSegmenter().segment(text)]

@@ -5,7 +5,6 @@ import contextvars
 import copy
 import pickle
 import re
-import shutil
 import sys
 import threading
 import time
@@ -23,7 +22,6 @@ from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
     ALL,
     HARBOUR,
-    HOLDING,
     ISLAND,
     Doc,
     EventLoop,
@@ -376,13 +374,6 @@ def test_odd_documents(host: Host, docs: list[str], tiny_scanner: Scanner) -> No
     assert sorted(found) == sorted(text for text in docs if text.strip())
 
 
-@all_four
-@pytest.mark.parametrize("query", ["zzzz", "?!", "\ud800", "the " * 500])
-def test_queries_that_share_no_word_or_little(host: Host, query: str, tiny_scanner: Scanner) -> None:
-    docs = [Doc(f"The viper {number} sleeps.") for number in range(12)]
-    assert len(host.ask(docs, query, scanner=tiny_scanner)) == (10 if host in HOLDING else 12)
-
-
 def pages_of(texts: list[str], numbers: Any = None) -> list[Doc]:
     own = range(len(texts)) if numbers is None else numbers
     file = {"source": "a.pdf", "file_name": "a.pdf"}
@@ -444,20 +435,6 @@ def test_a_token_reaches_the_hub(
     made = host.of(DOCS, model="some/model", model_kwargs={"token": TOKEN})
     host.call(copy.deepcopy(made), QUERY, host.given(DOCS))
     assert given == [TOKEN]
-
-
-@all_four
-def test_a_model_in_use_may_be_moved(
-    host: Host, tiny_checkpoint: Path, tmp_path: Path, loads: list[Any]
-) -> None:
-    here = tmp_path / "here"
-    shutil.copytree(tiny_checkpoint, here)
-    made = host.of(DOCS, model=here, device="cpu", dtype="float32")
-    before = len(host.call(made, QUERY, host.given(DOCS)))
-    here.rename(tmp_path / "there")
-    with pytest.raises(ValueError, match="here: no such folder"):
-        host.of(DOCS, model=str(here))
-    assert before == 10
 
 
 # Waiting

@@ -113,13 +113,6 @@ def test_filters_come_before_reading(
 
 
 @both_retrievers
-def test_filters_come_before_the_bounds(host: Holding, reader: Reader) -> None:
-    found = host.ask(NOTES, QUERY, scorer=reader, read_documents=3, **host.only(even=1))
-    assert len(numbers(found)) == len(reader.read) == 3
-    assert all(each.metadata["even"] for each in found)
-
-
-@both_retrievers
 def test_what_is_no_filter_is_refused(host: Holding) -> None:
     (name,) = host.only(n=1)
     with pytest.raises(TypeError, match=name):

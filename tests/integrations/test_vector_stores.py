@@ -15,7 +15,6 @@ from llama_index.core import Document as LlamaDocument
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from langchain_spscanner import SPScannerRetriever
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
@@ -105,21 +104,6 @@ def chunks(documents: list[Document]) -> list[Document]:
     return splitter.split_documents(documents)
 
 
-@pytest.mark.slow
-def test_langchain_reads_the_whole_documents_of_the_chunks(
-    tiny_scanner: Scanner, documents: list[Document], chunks: list[Document], langchain_store: Any
-) -> None:
-    first = langchain_store(chunks).as_retriever(search_kwargs={"k": 3})
-    retriever = SPScannerRetriever.from_retriever(
-        first, documents=documents, scanner=tiny_scanner, read_documents=1, k=None, order="document"
-    )
-    found = retriever.invoke(QUERY)
-    assert "".join(d.page_content for d in found).replace(" ", "") == TEXTS["snake"].replace(" ", "")
-    for result in found:
-        span = slice(result.metadata["start_index"], result.metadata["end_index"])
-        assert TEXTS["snake"][span] == result.page_content
-
-
 def test_langchain_reads_the_chunks_of_a_document_as_one_text(
     tiny_scanner: Scanner, chunks: list[Document], langchain_store: Any
 ) -> None:
@@ -133,17 +117,6 @@ def test_langchain_reads_the_chunks_of_a_document_as_one_text(
     assert len(set(spans)) == len(spans)  # overlaps are read once
 
 
-def test_langchain_filters_behind_a_store(
-    tiny_scanner: Scanner, documents: list[Document], chunks: list[Document], langchain_store: Any
-) -> None:
-    first = langchain_store(chunks).as_retriever(search_kwargs={"k": len(chunks)})
-    retriever = SPScannerRetriever(
-        first_stage=first, documents=documents, scanner=tiny_scanner, filter={"source": "mill.txt"}
-    )
-    assert {d.metadata["source"] for d in retriever.invoke(QUERY)} == {"mill.txt"}
-    assert retriever.invoke(QUERY, filter={"source": "no.txt"}) == []
-
-
 def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
     documents = [LlamaDocument(text=text, id_=name, metadata={"name": name}) for name, text in TEXTS.items()]
     index = VectorStoreIndex.from_documents(
@@ -151,19 +124,6 @@ def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
         transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)], embed_model=LlamaWords(),
     )  # fmt: skip
     return index, documents
-
-
-def test_llama_index_reads_the_whole_documents_of_the_nodes(tiny_scanner: Scanner, llama_store: Any) -> None:
-    index, documents = llama_index_of(llama_store)
-    retriever = LlamaRetriever(
-        documents, first_stage=index.as_retriever(similarity_top_k=3), scanner=tiny_scanner, read_documents=1,
-        similarity_top_k=None, order="document",
-    )  # fmt: skip
-    found = retriever.retrieve(QUERY)
-    assert [n.node.ref_doc_id for n in found] == ["snake"] * 4
-    for scored in found:
-        node: Any = scored.node
-        assert TEXTS["snake"][node.start_char_idx : node.end_char_idx] == node.get_content()
 
 
 def test_llama_index_reads_the_nodes_of_a_store_alone(tiny_scanner: Scanner, llama_store: Any) -> None:
@@ -184,12 +144,3 @@ def test_llama_index_reads_the_nodes_of_a_store_alone(tiny_scanner: Scanner, lla
         if node.start_char_idx is not None:
             text = TEXTS[str(node.ref_doc_id)]
             assert text[node.start_char_idx : node.end_char_idx] == node.get_content()
-
-
-def test_llama_index_filters_behind_a_store(tiny_scanner: Scanner, llama_store: Any) -> None:
-    index, documents = llama_index_of(llama_store)
-    only = MetadataFilters(filters=[MetadataFilter(key="name", value="mill")])
-    first = index.as_retriever(similarity_top_k=100)
-    for held in (documents, []):
-        retriever = LlamaRetriever(held, first_stage=first, scanner=tiny_scanner, filters=only)
-        assert {n.node.ref_doc_id for n in retriever.retrieve(QUERY)} == {"mill"}

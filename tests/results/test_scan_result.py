@@ -142,18 +142,6 @@ def test_results_cannot_be_changed(result: ScanResult) -> None:
     assert other.logits[0] == 1
 
 
-def test_pickles_without_the_counter(result: ScanResult) -> None:
-    assert len(result.sentences) == 3  # what is derived is not pickled with it
-    again = pickle.loads(pickle.dumps(result))
-    assert again.sentences == result.sentences
-    assert again.query == "Who?"
-    assert again.text == TEXT
-    assert again.count_tokens is None
-    assert again.select() == result.select()
-    assert pickle.loads(pickle.dumps(result.select())) == result.select()
-    assert len(pickle.dumps(result)) < 1000
-
-
 def test_a_copy_is_itself(result: ScanResult) -> None:
     assert copy.copy(result) is copy.deepcopy(result) is result
 

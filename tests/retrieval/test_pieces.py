@@ -226,17 +226,6 @@ def test_gaps_up_to_a_length_are_white_space(gap: int, between: str | None) -> N
         assert text.place(0, 8 + gap)[1:] == (None, None, SOURCE, 7, 15 + gap)
 
 
-def test_chunks_inside_chunks() -> None:
-    document = "The well was dry. The winter was long. The bell rang twice."
-    for starts in ([(0, 59), (4, 8), (4, 20), (18, 38)], [(4, 8), (18, 38), (0, 59), (4, 20)]):
-        pieces = [piece(document[start:end], start) for start, end in starts]
-        text = joined(pieces)
-        assert text.text == document
-        assert len(text.placed) == 4
-        whole = max(range(4), key=lambda number: len(pieces[number].text))
-        assert text.place(18, 38) == Place(whole, 18, 38, SOURCE, 18, 38)
-
-
 @pytest.mark.parametrize("sources", [{}, {SOURCE: ""}, {SOURCE: " \n"}])
 def test_nothing_and_white_space(sources: dict[Hashable, str]) -> None:
     assert join_pieces([], sources) == []

@@ -97,11 +97,6 @@ def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
     assert len(units) == 1 or all(visible(unit.model_text) >= 20 for unit in units)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "\r\n\t\u3000\x85 "])
-def test_nothing_visible_gives_no_units(text: str, by_words: ReferenceSegmenter) -> None:
-    assert by_words.segment(text) == []
-
-
 def test_cut_after_commas_and_semicolons_and_merged_to_twenty(by_words: ReferenceSegmenter) -> None:
     seven, twenty = "one two three four five six seven", "word " * 19 + "last"
     text = f"{seven}, {seven}; {seven}, {twenty}. {twenty}, end."

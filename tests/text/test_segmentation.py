@@ -52,11 +52,6 @@ def test_spans_are_exact_whatever_the_text(text: str, limit: int) -> None:
     assert all(unit.end - unit.start <= limit for unit in units)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "\r\n\t\u3000\x85 "])
-def test_nothing_visible_gives_no_units(text: str) -> None:
-    assert SentenceSegmenter().segment(text) == []
-
-
 def test_sentences_of_plain_prose() -> None:
     text = (
         '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '

@@ -379,10 +379,6 @@ def test_an_interrupt_is_passed_on(tiny_tokenizer: Tokenizer) -> None:
         encode(Interrupted(), "a")  # type: ignore[arg-type]
 
 
-def test_a_lone_surrogate(tiny_tokenizer: Tokenizer) -> None:
-    assert encode(tiny_tokenizer, "\ud800").ids == encode(tiny_tokenizer, "\ufffd").ids
-
-
 WORDS_AND_DIGITS = (
     "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"
 )
@@ -420,10 +416,6 @@ def test_added_tokens_longer_than_what_is_read_after_a_cut(piece_characters: int
     whole = tokenizer.encode(text, add_special_tokens=False)
     assert whole.tokens.count(long) == 3
     assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
-
-
-def test_nothing_gives_nothing(tiny_tokenizer: Tokenizer) -> None:
-    assert list(tokenize_in_pieces(tiny_tokenizer, "", 10)) == []
 
 
 def test_whole_pieces_stay_small(tiny_tokenizer: Tokenizer) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, Work, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, RowReader, plan_of
-from spscanner_rag.apps.batch.parts import DIGESTS
 from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
@@ -27,15 +26,6 @@ def rounded(record: dict[str, Any]) -> dict[str, Any]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def test_parts_hold_every_row_once(json_lines: Rows, run: Run, tmp_path: Path) -> None:
-    done = run(json_lines(pairs(7)), tmp_path / "out")
-    assert (done.rows, done.errors, done.done, done.failures) == (7, 0, 3, [])
-    files = contents(tmp_path / "out")
-    assert list(files) == [IDENTITY, DIGESTS, *(f"part-{number:06d}.jsonl" for number in range(3))]
-    lines = b"".join(content for name, content in files.items() if name.startswith("part-")).splitlines()
-    assert [json.loads(line)["id"] for line in lines] == [f"row-{number}" for number in range(7)]
 
 
 def test_parquet_parts_have_the_same_records(json_lines: Rows, run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag import files
 from spscanner_rag.apps.batch.inputs import Row
 from spscanner_rag.apps.batch.parts import scan_rows
 from spscanner_rag.results import Selection
@@ -43,13 +42,6 @@ def test_threshold_and_texts(scanner: Scanner) -> None:
     assert record["sentences"] == []
     (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None), texts=False)
     assert [each["text"] for each in record["sentences"]] == [None] * 3
-
-
-def test_a_document_has_sections(scanner: Scanner, tmp_path: Path) -> None:
-    path = tmp_path / "a.md"
-    path.write_text("# Harbour\n\nThe keeper signed it.\n")
-    (record,) = scan_rows(scanner, [Row("a", "1", "Who signed it?", files.read(path))], Selection())
-    assert {each["section"] for each in record["sentences"]} == {"Harbour"}
 
 
 def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:

@@ -74,15 +74,6 @@ def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: 
     assert shown("--unit", "document") == whole
 
 
-def test_the_ending_of_the_output_says_its_format(compare: Run, document: Path, tmp_path: Path) -> None:
-    for name, start in (("page.HTM", "<!doctype"), ("a.json", '{\n  "query"'), ("a.txt", str(document))):
-        assert compare(document, "--out", tmp_path / name) == (0, "", "")
-        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
-    assert compare(document, "--out", tmp_path / "b.txt", "--format", "html") == (0, "", "")
-    assert (tmp_path / "b.txt").read_text(encoding="utf-8").count('<mark class="pick') == 18
-    assert compare(document, "--format", "html").out.startswith("<!doctype html>")
-
-
 def test_the_text_view_is_a_table(compare: Run, document: Path) -> None:
     out = compare(document, "--retrievers", "bm25,hybrid:bm25+bm25", "--top-k", 2, "--evidence", DRY).out
     lines = out.splitlines()

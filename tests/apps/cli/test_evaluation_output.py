@@ -1,12 +1,11 @@
 """What a result writes and shows."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
+from spscanner_rag.apps.cli.evaluation_output import show_result
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result, summary, verdicts
 from spscanner_rag.lab.evaluation.rows import Difference, rows_of
@@ -30,28 +29,6 @@ RECORDS = [
 ]
 TABLE = Table("A table", "About it.\x1b", ["source", "name", "number"], [["a", "[bold]x", "1.0"]])
 RESULT = Result(rows_of(RECORDS, [SETTING]), [], [SETTING], [TABLE], {"further.json": {"threshold": 0.5}})
-
-
-def test_files(tmp_path: Path) -> None:
-    write_result(RESULT, tmp_path, {"Command": "spscanner eval"})
-    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == RESULT.rows
-    assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"threshold": 0.5}
-    assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
-    for name in ("results.md", "results.html"):
-        assert "About it." in (tmp_path / name).read_text(encoding="utf-8")
-    assert "spscanner eval" in (tmp_path / "results.html").read_text(encoding="utf-8")
-
-
-def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    show_result(RESULT, Path("some") / "folder")
-    printed = capsys.readouterr().out
-    lines = [line.split() for line in printed.splitlines()]
-    assert ["a", "bm25", "25.0", "-", "-", "-", "-", "50.0", "-"] in lines
-    assert ["a", "[bold]x", "1.0"] in lines  # names are no markup
-    assert "\x1b" not in printed
-    assert printed.index("macro") < printed.index("A table") < printed.index("About it.")
-    assert printed.endswith(f"written to {Path('some') / 'folder'}\n")
 
 
 @pytest.mark.parametrize(

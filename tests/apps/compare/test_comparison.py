@@ -34,14 +34,6 @@ def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
     assert (retrieval.units, retrieval.tokens, retrieval.only) == (6, 6, 0)  # with one, nothing is only its
 
 
-def test_what_only_one_found() -> None:
-    scorers = {"a": Prefers([0, 27]), "b": Prefers([27, 71]), "c": Prefers([0, 58])}
-    comparison = compare("Who?", TEXT, scorers, top_k=2, count_tokens=words)
-    alone = {r.name: [pick.start for pick in r.picks if pick.only] for r in comparison.retrievals}
-    assert alone == {"a": [], "b": [71], "c": [58]}
-    assert [r.only for r in comparison.retrievals] == [0, 1, 1]
-
-
 def test_a_sentence_in_a_chunk_is_the_same_find() -> None:
     text = " ".join(f"Sentence number {number} stands here." for number in range(100))  # 500 words, 2 chunks
     inside, outside = text.index("Sentence number 3 "), text.index("Sentence number 90 ")

@@ -139,15 +139,6 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
     assert parts == ["The best 3 of each", "What only one retriever found", "Everything"]
 
 
-def test_labels_are_short_and_whole_names_are_shown_on_hover() -> None:
-    scorers = {"dense:/models/of/mine/small": Seeded(0), "bm25": Seeded(1)}
-    page = check_page(compare("Who?", "One. Two.", scorers, count_tokens=words).page)
-    titled = [each for each in page.root.iter() if "/models/of/mine" in each.get("title", "")]
-    assert [each.tag for each in titled] == ["button", "th"]
-    assert {text_of(each) for each in titled} == {"dense:small"}
-    assert "/models" not in text_of(next(page.root.iter("body")))
-
-
 @pytest.mark.parametrize("ending", ["\n", " ", ""])
 @pytest.mark.slow
 def test_the_page_of_three_million_characters_is_small(ending: str) -> None:

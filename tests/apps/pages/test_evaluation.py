@@ -15,7 +15,6 @@ from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
-from spscanner_rag.text.escaping import one_line
 from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of
 
 SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
@@ -62,15 +61,6 @@ def table_of(page: CheckedPage, caption: str) -> list[list[str]]:
     """The rows of the table with a caption that begins so."""
     (found,) = (each for each in page.all("table") if text_of(each).strip().startswith(caption))
     return [[text_of(cell) for cell in row if cell.tag in ("th", "td")] for row in found.iter("tr")]
-
-
-def test_names_stay_text(page: CheckedPage) -> None:
-    assert not page.script
-    assert f"Command: spscanner eval {one_line(HOSTILE)}" in text_of(next(page.all("header")))
-    assert ["name", "<b>"] in [[text_of(cell) for cell in row] for row in page.all("tr")]
-    assert [one_line(HOSTILE), "1 & 2"] in [[text_of(cell) for cell in row] for row in page.all("tr")]
-    headings = [text_of(each) for each in page.all("h2")]
-    assert headings.index(f"Title {one_line(HOSTILE)}") < headings.index("By source")
 
 
 def test_numbers_are_those_of_the_rows(page: CheckedPage) -> None:

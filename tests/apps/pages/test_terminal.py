@@ -99,15 +99,6 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.String
     assert all(line.startswith(" " * 12) for line in rest)
 
 
-def test_any_output_can_hold_it() -> None:
-    class Ascii(io.StringIO):
-        encoding = "ascii"
-
-    shown = render_documents([view("Café 東京 naïve. |Ωμέγα.", path="é\udcff.txt")], 1, Ascii())
-    shown.encode("ascii")
-    assert "Caf\\xe9 \\u6771\\u4eac na\\xefve." in shown
-
-
 def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
     with scan_progress(True, terminal) as start:
         report = start("[red]evil\x1b[31m.txt")

@@ -16,16 +16,6 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
     return ScanResult("q", text, starts, starts + len(word), np.array(logits, np.float32), len)
 
 
-def test_one_ranking_over_all() -> None:
-    results = [result([1, 5, 3]), result([], "x"), result([4, 2], "other")]
-    found = select_together(results, Selection(top_k=3, order="score"))
-    assert [[passage.start for passage in each.picks] for each in found] == [[5, 10], [], [0]]
-    assert [each.ranks for each in found] == [{5: 1, 10: 3}, {}, {0: 2}]
-    for each, own in zip(found, results, strict=True):
-        for passage in each.passages:
-            assert own.text[passage.start : passage.end] == passage.text
-
-
 def test_neighbours_stay_in_their_document() -> None:
     found = select_together(
         [result([0, 1]), result([9, 0, 0])], Selection(top_k=1, context=2, order="document")

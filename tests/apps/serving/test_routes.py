@@ -214,13 +214,6 @@ def test_a_body_that_is_no_json_of_unicode_is_refused(client: httpx.Client, cont
     assert answer.json()["message"]
 
 
-def test_a_lone_surrogate_is_read_as_the_replacement_character(client: httpx.Client) -> None:
-    content = b'{"query": "who \\ud800", "text": "He left\\udfff."}'
-    answer = client.post("/v1/scan", content=content, headers={"content-type": "application/json"})
-    assert answer.json()["query"] == "who \ufffd"
-    assert answer.json()["documents"][0]["passages"][0]["text"] == "He left\ufffd."
-
-
 def test_an_unknown_collection_is_named(client: httpx.Client) -> None:
     digest = "0" * 64
     body = {"requests": [{"query": "a", "text": "x", "units": [[0, 1, None]]}], "collection": digest}

@@ -6,9 +6,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from spscanner_rag.scanner import Scanner
 from tests.integrations import hosts
-from tests.integrations.hosts import HARBOUR, ISLAND, Slow
+from tests.integrations.hosts import HARBOUR, ISLAND
 
 
 class WordScorer(hosts.WordScorer):
@@ -48,11 +47,6 @@ def word_scorer() -> WordScorer:
 
 
 @pytest.fixture
-def slow_scorer() -> Slow:
-    return Slow()
-
-
-@pytest.fixture
 def documents() -> list[Document]:
     return [
         Document(page_content=HARBOUR, metadata={"source": "harbour.txt", "tags": ["sea", "town"]}, id="h"),
@@ -68,17 +62,3 @@ def first_stage() -> Callable[[Sequence[Document]], Runnable[str, list[Document]
         return RunnableLambda(lambda query: list(found))
 
     return make
-
-
-@pytest.fixture
-def full_scores() -> Callable[..., dict[tuple[int, int], float]]:
-    """Logits of the sentences of a whole text, by span; ``among`` has the texts of its collection."""
-
-    def scan(
-        scanner: Scanner, query: str, text: str, among: Sequence[str] = ()
-    ) -> dict[tuple[int, int], float]:
-        texts = list(among) or [text]
-        results = scanner.scan_many([(query, own) for own in texts], together=True)
-        return {(s.start, s.end): s.logit for s in results[texts.index(text)].sentences}
-
-    return scan

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
-from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerCompressor
 from tests.integrations.hosts import WordScorer
@@ -30,21 +29,6 @@ def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list
     assert found[0].page_content.startswith("Captain Moore signed the treaty")
     assert documents[1].page_content[found[0].metadata["start_index"] :].startswith(found[0].page_content)
     assert asyncio.run(retriever.ainvoke("Who signed the treaty on the island?")) == found
-
-
-def test_in_a_compressor_pipeline(word_scorer: Any, documents: list[Document]) -> None:
-    pipeline = DocumentCompressorPipeline(
-        transformers=[
-            CharacterTextSplitter(chunk_size=80, chunk_overlap=0, separator=". ", add_start_index=True),
-            SPScannerCompressor(scorer=word_scorer, k=2),
-        ]
-    )
-    found = pipeline.compress_documents(documents, QUERY)
-    assert len(found) == 2
-    for result in found:
-        text = next(d.page_content for d in documents if d.metadata["source"] == result.metadata["source"])
-        assert text[result.metadata["start_index"] : result.metadata["end_index"]] == result.page_content
-    assert asyncio.run(pipeline.acompress_documents(documents, QUERY)) == found
 
 
 def test_as_a_runnable(word_scorer: Any, documents: list[Document]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
+from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.base import empty_checkpoint
@@ -36,19 +36,6 @@ def test_multi_query_drops_what_a_second_query_finds_again(
     for found in (multi.invoke(QUERY), asyncio.run(multi.ainvoke(QUERY))):
         assert len(found) == len(alone)
         assert {d.id: d for d in found} == alone
-
-
-def test_an_ensemble_adds_the_ranks_of_a_sentence_that_two_retrievers_find(documents: list[Document]) -> None:
-    one, two = retriever(documents, k=4), retriever(documents, k=2)
-    every = [d.id for d in one.invoke(QUERY)]
-    for options in ({"id_key": "spscanner_id"}, {}):
-        ensemble = EnsembleRetriever(retrievers=[one, two], weights=[0.5, 0.5], **options)
-        assert [d.id for d in ensemble.invoke(QUERY)] == every
-    ensemble = EnsembleRetriever(retrievers=[one, two], weights=[0.1, 0.9], id_key="spscanner_id")
-    fused = ensemble.weighted_reciprocal_rank(
-        [one.invoke(QUERY), two.invoke("Which lighthouse burned down?")]
-    )
-    assert len({d.id for d in fused}) == len(fused) <= 5
 
 
 @pytest.mark.parametrize("allowed", [True, None], ids=["default", "strict"])

@@ -56,13 +56,6 @@ def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[D
     assert retriever.invoke("captain")[0].page_content.startswith("Captain")
 
 
-def test_configurable_fields(word_scorer: Any, documents: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, k=3, scorer=word_scorer)
-    bound = retriever.configurable_fields(k=ConfigurableField(id="k"))
-    assert bound.invoke(QUERY) == retriever.model_copy(deep=True).invoke(QUERY) == retriever.invoke(QUERY)
-    assert len(bound.with_config(configurable={"k": 1}).invoke(QUERY)) == 1
-
-
 def test_what_the_framework_saves_and_traces_holds_no_token(documents: list[Document]) -> None:
     secret = "hf_" + "s" * 20
     retriever = SPScannerRetriever.from_documents(documents, model_kwargs={"token": secret})

@@ -176,9 +176,3 @@ def test_without_the_framework_the_extra_is_named(module: str) -> None:
     code = f"import sys; sys.modules['llama_index.core'] = None; import {module}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'ImportError: LlamaIndex is missing: pip install ".[llama-index]"' in run.stderr
-
-
-def test_the_settings_have_a_json_schema() -> None:
-    properties = SPScannerPostprocessor.model_json_schema()["properties"]
-    assert {"top_n", "threshold", "count_tokens"} <= properties.keys()
-    assert not {"scanner", "documents", "docstore"} & properties.keys()

@@ -71,12 +71,6 @@ def test_only_unanswerable_questions() -> None:
         assert row["false_alarm_rate"]["value"] == 0.5
 
 
-def test_other_records_are_left_out() -> None:
-    other = Record("bm25", "sentence", "a", "dev", "d1", "q1", 90, {"recall@10": 1.0})
-    assert calibration_rows([other, *RECORDS[::-1]], [SCANNER]) == list(ROWS.values())
-    assert calibration_rows([other], [SCANNER]) == []
-
-
 def test_tables() -> None:
     rates, bins = calibration_tables(list(ROWS.values()), ["bm25, chunks"])
     assert "15 bins" in rates.about

@@ -4,18 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import (
     Result,
-    corpora_table,
     documents_table,
     markdown_of,
 )
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table
-from spscanner_rag.lab.evidence.questions import Document, Question
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
@@ -211,11 +208,3 @@ def test_the_table_of_documents() -> None:
     assert ("b", "bm25") not in cells
     assert [line[0] for line in table.body] == ["a", "a", "b", "macro", "macro", "micro", "micro"]
     assert {len(line) for line in table.body} == {len(table.head)}
-
-
-def test_the_table_of_corpora() -> None:
-    documents = tuple(Document(name, "a", "", "x" * 700, ()) for name in "de")
-    asked = [(documents[0], Question("q", "?", ((0, 1),)))] * 1200
-    table = corpora_table([Corpus("a", documents, asked, 3, 4)])
-    assert table.body == [["a", "2", "1,400", "1,200", "3", "4"]]
-    assert len(table.head) == 6

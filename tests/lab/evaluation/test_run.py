@@ -1,7 +1,6 @@
 """What studies ask of each setting, the records of their questions, and the result."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.evaluation.corpora import Pool
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
@@ -61,16 +59,6 @@ def asked(study: Study) -> list[tuple[str, dict[str, set[str]]]]:
 
 
 # What is asked
-
-
-def test_a_plain_study() -> None:
-    study = study_of(SETTINGS, WALKS)
-    answerable = {"walks": {"narrow", "wide"}}
-    assert asked(study) == [("scanner", answerable), ("bm25", answerable), ("bm25, chunks", answerable)]
-    assert [ask.scorer for ask in study.asks] == SETTINGS
-    assert {(ask.reading, ask.calibrate) for ask in study.asks} == {(None, False)}
-    assert re.fullmatch("[0-9a-f]{64}", str(study.arguments["questions"]))
-    assert (study.kind, list(study.arguments)) == ("documents", ["questions"])
 
 
 def test_a_calibrated_study() -> None:
@@ -275,13 +263,6 @@ def test_calibration_is_kept_compactly(tmp_path: Path, calibration: bool) -> Non
         assert [cell[:3] for cell in present["bins"]] == [[0, 2, 0], [1, 1, 0], [7, 1, 0], [13, 1, 1]]
 
 
-def test_the_costs_of_a_scanner(tmp_path: Path, tiny_scanner: Scanner) -> None:
-    for record in run(tmp_path, study_of([MINE], [document()]), tiny_scanner):
-        assert record.gigaflops is not None
-        assert record.gigaflops > 0
-        assert record.peak_megabytes is None or record.peak_megabytes > 50
-
-
 # Records of corpora
 
 
@@ -308,29 +289,12 @@ def test_evidence_and_document_among_all(tmp_path: Path) -> None:
     assert record.gigaflops is None
 
 
-def test_after_a_first_stage(tmp_path: Path) -> None:
-    scorer = Given(rained=1)
-    records = of_pages(tmp_path, scorer, first_stages=["bm25"], read_documents=1)
-    assert sorted(scorer.animals) == sorted(ANIMALS)  # one document for each question
-    for record in records.values():
-        assert {record.metrics[name] for name in ("document_mrr", "document_recall@1", "mrr")} == {1}
-        assert (record.documents_read, record.tokens_read) == (1, 14)
-
-
 def test_a_document_that_is_not_read_is_not_found(tmp_path: Path) -> None:
     records = of_pages(tmp_path, Given(rained=1), Given(otter=1), first_stages=["x"], read_documents=2)
     found = {name for name, record in records.items() if record.metrics["document_mrr"]}
     assert found == {"otter", "badger"}  # the first in the corpus of those with the same score
     assert records["vole"].metrics["recall@50"] == records["vole"].metrics["document_recall@10"] == 0
     assert records["vole"].documents_read == 2
-
-
-def test_among_the_hardest(tmp_path: Path) -> None:
-    scorer = Given(rained=1)
-    records = of_pages(tmp_path, scorer, among=2)
-    assert {record.documents_read for record in records.values()} == {2}
-    assert records["heron"].metrics["document_mrr"] == 0.5  # the badger comes first in the corpus
-    assert len(scorer.texts) == 8
 
 
 def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:

@@ -17,12 +17,6 @@ def test_a_varied_setting() -> None:
     assert varied != Setting("bm25, one, two", "chunk")  # which is another retriever
 
 
-def test_which_settings_have_probabilities() -> None:
-    names = ["scanner", "scanner:folder", "bm25", "dense", "mamba:x", "hybrid:scanner+bm25"]
-    assert [Setting(name).has_probabilities for name in names] == [True, True, False, False, False, False]
-    assert Setting("scanner").varied("sentence alone").has_probabilities
-
-
 def test_which_settings_have_an_index() -> None:
     indexed = ["bm25", "dense", "dense:x", "hybrid:bm25+dense:x"]
     others = ["scanner", "crossencoder:bm25", "hybrid:bm25+scanner", "mamba:dense"]

@@ -96,14 +96,6 @@ def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
     assert document.questions[0].evidence == ((0, len(text)),)
 
 
-def test_line_separators_inside_a_line(tmp_path: Path) -> None:
-    # valid unescaped inside a JSON string; str.splitlines would cut there
-    path = tmp_path / "data.jsonl"
-    record = RECORD | {"text": "one\u2028two\u0085three", "questions": []}
-    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert read(path)[0].text == "one\u2028two\u0085three"
-
-
 # Errors
 
 BAD_LINES = [
@@ -194,11 +186,6 @@ def test_a_small_file_that_expands_to_a_huge_one(
     errors: list[DataError] = []
     assert list(read_documents([path], errors.append)) == []
     assert len(errors) == 1
-
-
-def test_text_that_shrinks_well_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.jsonl.gz", *[RECORD] * 20_000)
-    assert len(read(path)) == 20_000
 
 
 @pytest.mark.parametrize("name", ["macro", "micro"])
