@@ -172,9 +172,7 @@ def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
 
 
-def test_window_tokens_by_default_are_the_checkpoints(
-    windowed_checkpoint: Path, tiny_checkpoint: Path
-) -> None:
+def test_window_tokens_are_the_checkpoints(windowed_checkpoint: Path, tiny_checkpoint: Path) -> None:
     assert load(windowed_checkpoint).window_tokens == 100
     assert load(windowed_checkpoint, window_tokens=None).window_tokens is None
     assert load(windowed_checkpoint, window_tokens=CHECKPOINT_DEFAULT).window_tokens == 100
@@ -187,9 +185,7 @@ def test_window_tokens_by_default_are_the_checkpoints(
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\r\n\t", "\u00a0\u2003\u3000", "\x1c\x85"])
-def test_text_without_characters_gives_an_empty_result(
-    tiny_scanner: Scanner, windowed_checkpoint: Path, text: str
-) -> None:
+def test_blank_texts_give_empty_results(tiny_scanner: Scanner, windowed_checkpoint: Path, text: str) -> None:
     for scanner in (tiny_scanner, load(windowed_checkpoint)):
         result = scanner.scan(QUERY, text)
         assert result.sentences == ()
@@ -216,9 +212,7 @@ def test_short_texts_share_a_pass(tiny_checkpoint: Path, backend: str, rows: int
     assert shapes[0][0] == rows  # numba's kernels read one row, without padding
 
 
-def test_lone_surrogates_are_read_as_replacement_characters(
-    tiny_scanner: Scanner, windowed_checkpoint: Path
-) -> None:
+def test_lone_surrogates_are_replaced(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
     for scanner in (tiny_scanner, load(windowed_checkpoint)):
         broken = "One \ud800 two. \udfffThree\udc00 four."
         whole = broken.translate(dict.fromkeys((55296, 57343, 56320), "�"))
@@ -479,9 +473,7 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Sca
     assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)
 
 
-def test_passages_of_a_document_that_was_read_know_its_headings(
-    tiny_scanner: Scanner, tmp_path: Path
-) -> None:
+def test_passages_of_a_document_that_was_read_have_headings(tiny_scanner: Scanner, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text(
         "# Setup\n\nIt rained.\n\n## Linux\n\nHe signed the treaty. She left.\n"
     )

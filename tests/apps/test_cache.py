@@ -56,9 +56,7 @@ def test_a_file_is_read_once(kept: ReadCache, page: Path, monkeypatch: pytest.Mo
     assert again.headings(again.text.index("1911")) == ("Treaty",)
 
 
-def test_a_pdf_keeps_the_boxes_of_its_words(
-    kept: ReadCache, tmp_path: Path, pdf_of: Callable[..., bytes]
-) -> None:
+def test_a_pdf_keeps_its_boxes(kept: ReadCache, tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_of([["Anne signed the treaty."], ["It rained."]]))
     first, again = kept.read(path), kept.read(path)
@@ -66,9 +64,7 @@ def test_a_pdf_keeps_the_boxes_of_its_words(
     assert [box.page for box in first.boxes(0, 30)] == [1, 2]
 
 
-def test_another_content_version_or_ending_is_read_again(
-    kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_content_is_read_again(kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.read(page)
     kept.read(page.rename(page.with_suffix(".htm")))
     page.write_text(PAGE.replace("Anne", "Mary"))
@@ -141,9 +137,7 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == tmp_path / "spscanner"
 
 
-def test_an_encoder_does_not_read_what_is_kept(
-    kept: ReadCache, encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_kept(kept: ReadCache, encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     def meaning() -> Meaning:
         made = Meaning(encoder, MeaningWeights())
         made.store = kept

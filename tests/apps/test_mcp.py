@@ -81,9 +81,7 @@ async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
 
 
 @pytest.mark.parametrize("name", ["keeper.txt", "treaty.md", "inner/ship.txt", "inner/../keeper.txt"])
-async def test_an_answer_has_verbatim_passages_within_its_tokens(
-    name: str, library: Library, folder: Path
-) -> None:
+async def test_passages_are_verbatim_within_the_tokens(name: str, library: Library, folder: Path) -> None:
     async with Client(create_server(library)) as client:
         result = await client.call_tool(
             "search_document", {"path": name, "question": "Who signed?", "max_tokens": 500}
@@ -118,9 +116,7 @@ async def test_a_page_is_told(library: Library, folder: Path, pdf_of: Callable[.
         ("search_folder", {"folder": "."}),
     ],
 )
-async def test_cursors_lead_through_every_sentence_once(
-    tool: str, given: dict[str, object], library: Library
-) -> None:
+async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object], library: Library) -> None:
     async with Client(create_server(library)) as client:
         agent, ids, cursor = Agent(client), [], None
         while cursor is not None or not ids:
@@ -180,9 +176,7 @@ async def test_a_folder_is_one_collection_and_says_what_it_left_out(library: Lib
 
 
 @pytest.mark.parametrize(("limit", "value"), [("FOLDER_FILES", 2), ("FOLDER_CHARACTERS", 105)])
-async def test_a_large_folder_is_read_in_part(
-    limit: str, value: int, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_files(limit: str, value: int, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, limit, value)
     async with Client(create_server(library)) as client:
         found = await Agent(client)("search_folder", question="Who left?")
@@ -242,9 +236,7 @@ async def test_a_cursor_is_bound_to_question_and_content(library: Library, folde
         )
 
 
-async def test_the_same_question_is_answered_from_memory(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_known_question_needs_no_reading(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[object] = []
     scan_many = library._scanner.scan_many
 
@@ -264,9 +256,7 @@ async def test_the_same_question_is_answered_from_memory(
 
 
 @pytest.mark.parametrize("given", [{"path": "keeper.txt"}, {"text": KEEPER}])
-async def test_a_passage_is_read_with_its_neighbours(
-    given: dict[str, str], library: Library, folder: Path
-) -> None:
+async def test_a_passage_with_its_neighbours(given: dict[str, str], library: Library, folder: Path) -> None:
     async with Client(create_server(library)) as client:
         agent = Agent(client)
         found = await agent("search_document", question="dry well", **given)
@@ -323,9 +313,7 @@ def served(library: Library) -> Iterator[str]:
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
 @pytest.mark.parametrize("by", ["streams", "HTTP"])
-async def test_progress_is_told_and_a_cancelled_scan_ends(
-    by: str, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_progress_and_cancelling(by: str, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[float] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:

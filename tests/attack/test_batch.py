@@ -102,9 +102,7 @@ def test_an_input_that_changes_while_it_is_read_ends_the_run(
     assert [part.name for part in (tmp_path / "out").glob("part-*")] == ["part-000000.jsonl"]
 
 
-def test_a_document_that_changes_while_it_is_read_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
-) -> None:
+def test_a_document_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
     path, stat = tmp_path / "live.txt", os.stat
     for added in ("It rained. " * 900, "It rained. ", ""):
         path.write_text("The keeper left. " * 90)

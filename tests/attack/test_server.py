@@ -89,9 +89,7 @@ def test_a_body_of_wrong_items_is_refused_in_little_memory(
         assert client.get("/health").status_code == 200
 
 
-def test_fields_of_a_document_are_counted_before_they_are_joined(
-    client: httpx.Client, attempt: Attempt
-) -> None:
+def test_fields_are_counted_before_they_are_joined(client: httpx.Client, attempt: Attempt) -> None:
     for names, size in ((["a"] * 900, 20_000), (["a", "b"] * 400, 30_000), (["b"] * 1_000, 9_000)):
         document = {"a": "x" * size, "b": "y" * size}
         with attempt("server: fields that multiply"):
@@ -246,9 +244,7 @@ def test_connections_that_ask_nothing_keep_nobody_out(
             one.close()
 
 
-def test_a_connection_is_closed_when_its_request_takes_too_long(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
-) -> None:
+def test_a_slow_request_is_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
     monkeypatch.setattr(connections, "SILENT_SECONDS", 0.3)
     client = serve(token="a-secret")
     head = b"POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
@@ -281,9 +277,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_other_names_than_this_machine_s_are_refused(
-    client: httpx.Client, host: str, attempt: Attempt
-) -> None:
+def test_names_of_other_machines_are_refused(client: httpx.Client, host: str, attempt: Attempt) -> None:
     request = f"GET /v1/models HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
     with attempt(DOORS), opened(client, request) as connection:
         assert connection.recv(100).startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))

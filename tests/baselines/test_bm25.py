@@ -57,7 +57,7 @@ def test_stems_and_stop_words() -> None:
     assert BM25(stop_words=[]).raw_scores("the", text, units).all()
 
 
-def test_the_words_of_a_text_are_kept_for_the_next_question_of_its_collection(
+def test_words_are_kept_for_the_next_question_of_a_collection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     texts = [units_of(["An otter swims.", "A heron."]), units_of(["It rained.", "Otters, otters."])]

@@ -61,9 +61,7 @@ def test_loading_is_silent(folders: dict[str, Path], capfd: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("module", ["bm25s", "sentence_transformers", "transformers"])
-def test_a_missing_package_names_the_extra(
-    module: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_extras(module: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     makers: dict[str, list[Callable[[], Baseline]]] = {
         "bm25s": [BM25],
         "sentence_transformers": [

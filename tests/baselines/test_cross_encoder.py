@@ -64,9 +64,7 @@ def test_a_saved_activation_is_not_applied(folder: Path) -> None:
     assert isinstance(model.activation_fn, torch.nn.Sigmoid), "the caller's model is left alone"
 
 
-def test_batches_hold_pairs_of_similar_length(
-    reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[list[int]] = []
     predict = reranker._model.predict
 
@@ -83,9 +81,7 @@ def test_batches_hold_pairs_of_similar_length(
     np.testing.assert_allclose(together, alone, atol=1e-4)
 
 
-def test_units_that_are_cut_are_counted_and_logged_once(
-    reranker: CrossEncoder, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_units_cut_are_told(reranker: CrossEncoder, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     fits, long = "bell " * 24, "bell " * 25  # with "[CLS] who signed the treaty ? [SEP]" and "[SEP]": 32, 33
     assert reranker.max_length == 32
     with caplog.at_level(logging.WARNING):
@@ -104,9 +100,7 @@ def test_units_that_are_cut_are_counted_and_logged_once(
     assert (shorter.max_length, shorter.units_cut) == (16, 1)
 
 
-def test_remote_code_is_off_unless_asked_for_and_a_token_is_never_shown(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remote_code_is_off_and_no_token_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[bool] = []
 
     def refused(*_: Any, trust_remote_code: bool, token: str = "none", **__: Any) -> Any:
@@ -149,9 +143,7 @@ def test_models_that_are_refused(folder: Path, save_bert: SaveBert, tmp_path: Pa
         CrossEncoder(loaded, max_length=8)
 
 
-def test_logits_that_are_not_finite_are_refused_with_the_text(
-    reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_infinite_logits_are_refused(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         reranker._model,
         "predict",

@@ -197,9 +197,7 @@ def test_presets() -> None:
         ("langchain_openai", "OpenAIEmbeddings", LangChainLike),
     ],
 )
-def test_openais_model_through_either_framework(
-    module: str, name: str, made: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_openais_embeddings(module: str, name: str, made: type, monkeypatch: pytest.MonkeyPatch) -> None:
     for absent in ("llama_index.embeddings.openai", "langchain_openai"):
         monkeypatch.setitem(sys.modules, absent, None)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -273,9 +271,7 @@ def own_code(request: pytest.FixtureRequest, tmp_path: Path, save_bert: Callable
     return folder
 
 
-def test_a_folder_with_python_of_its_own_needs_permission(
-    own_code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_needs_permission(own_code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="trust_remote_code"):
         scorer_of(f"dense:{own_code}", Options(device="cpu"))
     assert not (tmp_path / "trace").exists()

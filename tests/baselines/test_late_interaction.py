@@ -86,9 +86,7 @@ def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[st
     return read
 
 
-def test_a_text_is_read_once_for_all_its_questions(
-    plain: LateInteraction, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_is_read_once_for_all(plain: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> None:
     units = plain.segment(TEXT)
     queries = [QUERY, "It rained.", "Who left?"]
     alone = [plain.score_units(query, TEXT, units) for query in queries]
@@ -100,9 +98,7 @@ def test_a_text_is_read_once_for_all_its_questions(
         np.testing.assert_allclose(one, many, atol=1e-5)
 
 
-def test_long_units_are_read_whole_in_pieces(
-    plain: LateInteraction, bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_units_in_pieces(plain: LateInteraction, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "It rained and the bell rang. " * 20 + "He signed the treaty."  # the model reads 32 tokens
     read = watched(plain, monkeypatch)
     (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])

@@ -195,9 +195,7 @@ def test_a_checkpoint_gives_what_transformers_generates(t5: Path) -> None:
     assert len(set(replies)) > 1
 
 
-def test_a_checkpoint_as_decomposer(
-    t5: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_as_decomposer(t5: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     baseline = Propositions(t5, SharedWords(), device="cpu", batch_size=2)
     assert capfd.readouterr() == ("", "")
     assert baseline.name == f"propositions:{t5}"

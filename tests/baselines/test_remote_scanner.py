@@ -60,9 +60,7 @@ def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner:
 
 @pytest.mark.parametrize("batch_texts", [500, 1])
 @pytest.mark.parametrize("kind", ["apart", "together", "collection"])
-def test_collections_are_those_of_the_scanner(
-    remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int
-) -> None:
+def test_collections(remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int) -> None:
     remote.batch_texts = batch_texts
     requests = cut(tiny_scanner)
     options: dict[str, Any] = {"together": kind == "together"}
@@ -77,9 +75,7 @@ def test_collections_are_those_of_the_scanner(
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_it_is_awaited_without_a_thread_for_each_request(
-    remote: RemoteScanner, tiny_scanner: Scanner
-) -> None:
+def test_it_is_awaited_without_a_thread_for_each(remote: RemoteScanner, tiny_scanner: Scanner) -> None:
     requests = cut(tiny_scanner)
     expected = tiny_scanner.score_units_many(requests)
 

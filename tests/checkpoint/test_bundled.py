@@ -61,9 +61,7 @@ by hand. A second review of such changes is now required. The status page was up
         ("What caused the outage?", REPORT, "doubled the number of connections"),
     ],
 )
-def test_a_question_in_other_words_finds_its_sentence(
-    scanner: Scanner, question: str, text: str, answer: str
-) -> None:
+def test_a_question_in_other_words(scanner: Scanner, question: str, text: str, answer: str) -> None:
     (first,) = scanner.scan(question, text).select(top_k=1)
     assert answer in first.text.replace("\n", " ")
 

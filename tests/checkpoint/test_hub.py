@@ -56,9 +56,7 @@ def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
         locate("owner/name", revision="v2", **options)
 
 
-def test_pickled_weights_are_fetched_only_if_there_are_no_others(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pickles_are_fetched_last(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def answer(repository: str, **kwargs: Any) -> str:

@@ -145,9 +145,7 @@ def neox_vocabulary(published_checkpoint: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published_checkpoint, tmp_path / "neox")
 
 
-def test_a_published_scanner_is_known_by_its_vocabulary(
-    neox_vocabulary: Path, tiny_tokenizer: Tokenizer
-) -> None:
+def test_the_vocabulary_of_published_scanners(neox_vocabulary: Path, tiny_tokenizer: Tokenizer) -> None:
     loaded = load_checkpoint(neox_vocabulary, tokenizer=tiny_tokenizer)
     assert loaded.published
     assert loaded.settings == ScannerSettings("reference", window_tokens=120_000)

@@ -30,9 +30,7 @@ def test_saved_files(folder: Path) -> None:
     assert len(modes) == 1, modes  # all as the umask has it, none private
 
 
-def test_a_failed_save_leaves_no_folder(
-    folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_save(folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: Any, **kwargs: Any) -> None:
         Path(args[1]).write_bytes(b"half")
         raise OSError(28, "No space left on device")
@@ -52,9 +50,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, model: ScannerModel, pla
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_does_not_fit_together_is_not_saved(
-    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
-) -> None:
+def test_misfits_are_not_saved(tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer) -> None:
     folder = tmp_path / "new"
     with refused(r"tensor match_embedding\.weight: the model and its settings"):
         save_checkpoint(folder, model, ScannerSettings(prior=True), None)
@@ -75,9 +71,7 @@ def test_what_does_not_fit_together_is_not_saved(
     assert not folder.exists()
 
 
-def test_the_saved_tokenizer_has_no_limits(
-    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
-) -> None:
+def test_a_saved_tokenizer_is_whole(tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer) -> None:
     limited = Tokenizer.from_str(tiny_tokenizer.to_str())
     limited.enable_truncation(max_length=4)
     save_checkpoint(tmp_path / "new", model, SETTINGS, limited)

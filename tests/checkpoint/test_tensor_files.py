@@ -79,9 +79,7 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     [*((torch.float32, dtype) for dtype in (torch.float32, torch.bfloat16)),
      *((stored, torch.float32) for stored in (torch.float64, torch.float16, torch.bfloat16))],
 )  # fmt: skip
-def test_tensors_are_the_ones_written(
-    tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype
-) -> None:
+def test_tensors_as_written(tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype) -> None:
     write(tmp_path, {name: tensor.to(stored) for name, tensor in TENSORS.items()})
     tensors = load(tmp_path, dtype)
     assert set(tensors) == set(SHAPES)
@@ -119,9 +117,7 @@ def test_names_are_those_of_the_model_and_each_is_one_tensor(tmp_path: Path, wri
           for value in (2e6, -1e10, 3e38)),
     ],
 )  # fmt: skip
-def test_tensors_that_are_refused(
-    tmp_path: Path, write: Write, tensors: dict[str, Tensor], message: str
-) -> None:
+def test_refused_tensors(tmp_path: Path, write: Write, tensors: dict[str, Tensor], message: str) -> None:
     path = write(tmp_path, TENSORS | tensors)
     with refused(rf"{path.name}: tensor {next(iter(tensors))} {message}"):
         load(tmp_path)
@@ -328,9 +324,7 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
     ("size", "stride", "offset"),
     [((2,), (HUGE,), 0), ((HUGE,), (1,), 0), ((2,), (1,), HUGE), ((2,), (-1,), 1), ((2, 2), (1,), 0)],
 )
-def test_a_tensor_outside_of_its_storage(
-    tmp_path: Path, size: tuple[int, ...], stride: tuple[int, ...], offset: int
-) -> None:
+def test_out_of_storage(tmp_path: Path, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
     path = write_pickled(tmp_path, {"a": torch.ones(2)})
     rebuild = (torch._utils._rebuild_tensor_v2, (0, offset, size, stride, False, collections.OrderedDict()))
 

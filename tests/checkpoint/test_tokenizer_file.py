@@ -51,9 +51,7 @@ def test_published_scanner_takes_its_own_first(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "repository"), [(None, "EleutherAI/gpt-neox-20b"), ("owner/name", "owner/name")]
 )
-def test_a_tokenizer_of_the_hub(
-    tmp_path: Path, tiny_tokenizer: Tokenizer, given: str | None, repository: str
-) -> None:
+def test_from_the_hub(tmp_path: Path, tiny_tokenizer: Tokenizer, given: str | None, repository: str) -> None:
     options = OFFLINE | {"cache_dir": tmp_path / "cache"}
     with refused(rf"no tokenizer for .*{repository}.*pass tokenizer=PATH \(--tokenizer"):
         find_tokenizer(given, tmp_path, True, **options)

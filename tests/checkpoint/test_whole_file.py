@@ -124,9 +124,7 @@ def test_file_and_folder_are_on_the_disk_in_this_order(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
-def test_a_full_disk_is_told_with_the_file_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_full_disk_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def full(_: int) -> None:
         raise OSError(number, os.strerror(number))
 

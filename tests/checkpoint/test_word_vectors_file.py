@@ -63,9 +63,7 @@ def test_a_soft_channel_without_its_table_is_refused(soft: Path) -> None:
     load_model(soft)  # token ids and features need no words
 
 
-def test_a_table_is_saved_exactly_with_the_soft_channel(
-    tmp_path: Path, model: ScannerModel, soft_model: ScannerModel
-) -> None:
+def test_tables_of_the_soft_channel(tmp_path: Path, model: ScannerModel, soft_model: ScannerModel) -> None:
     with refused(r"no word vectors for settings with lexical\.soft True"):
         save_checkpoint(tmp_path / "new", soft_model, SOFT, None)
     with refused(r"word vectors for settings with lexical\.soft False"):

@@ -49,9 +49,7 @@ def test_int8_keeps_the_direction_of_vectors() -> None:
         ("layer_norm_eps", None, "layer_norm_eps"),
     ],
 )
-def test_sizes_that_cannot_be_are_refused(
-    encoder_file: EncoderFile, key: str, value: Any, match: str
-) -> None:
+def test_impossible_sizes_are_refused(encoder_file: EncoderFile, key: str, value: Any, match: str) -> None:
     config = {
         "model_type": "bert",
         **{name: getattr(encoder_file.shape, name) for name in BertShape.__slots__},

@@ -34,9 +34,7 @@ def reader(encoder_file: EncoderFile) -> CrossReader:
     st.randoms(use_true_random=False),
     st.integers(1, 8),
 )
-def test_windows_hold_whole_sentences_around_the_likeliest(
-    lengths: list[int], random: Random, most: int
-) -> None:
+def test_windows_hold_whole_sentences_around_it(lengths: list[int], random: Random, most: int) -> None:
     order = list(range(len(lengths)))
     random.shuffle(order)
     sentences = Sentences(len(lengths), lambda number: [7] * lengths[number], 40)

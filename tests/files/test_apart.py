@@ -30,9 +30,7 @@ def test_a_process_reads_what_this_one_reads(name: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.html", "a.csv", "a.docx"])
-def test_reading_ends_when_nobody_waits_or_its_time_is_over(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_ends_when_nobody_waits_or_time_is_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "AT_ONCE_BYTES", 0)
     asked: list[float] = []
 

@@ -31,9 +31,7 @@ def test_what_was_appended_is_read_with_its_line_numbers(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("torn", ["{", '{"number": 2}', "x" * 100_000])
 @pytest.mark.parametrize("before", [[], [{"number": 1}]])
-def test_a_torn_line_is_left_out_and_cut_off_by_the_next_record(
-    tmp_path: Path, before: list[dict[str, int]], torn: str
-) -> None:
+def test_a_torn_line_is_left_out_and_cut_off(tmp_path: Path, before: list[dict[str, int]], torn: str) -> None:
     path = tmp_path / "records.jsonl"
     append_records(path, before)
     whole = path.read_bytes()

@@ -26,9 +26,7 @@ def test_output_is_checked_before_the_work(tmp_path: Path) -> None:
     check_output(Path(os.devnull), [str(document)])
 
 
-def test_a_result_goes_to_the_file_or_to_standard_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_goes_to_a_file_or_to_stdout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", stream)
     write_output("é", tmp_path / "out", is_page=False)

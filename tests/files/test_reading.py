@@ -78,9 +78,7 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
     assert read(tmp_path / "page.txt").text == page.decode()  # a text about HTML, as its ending says
 
 
-def test_a_wrong_ending_is_told(
-    tmp_path: Path, pdf_of: Callable[..., bytes], docx_of: Callable[..., bytes]
-) -> None:
+def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes], docx_of: Callable[..., bytes]) -> None:
     sheet = io.BytesIO()
     with zipfile.ZipFile(sheet, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")

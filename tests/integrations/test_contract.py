@@ -285,9 +285,7 @@ def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: o
         ({"model_kwargs": {"device": "cpu"}}, "got 'device'"),
     ],
 )  # fmt: skip
-def test_what_cannot_score_is_refused_at_construction(
-    host: Host, options: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_score_is_refused_early(host: Host, options: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         host.of([], **options)  # without a text nothing is loaded
 
@@ -401,9 +399,7 @@ def test_pages_are_read_by_number(host: Host, numbers: Any, ordered: bool) -> No
 
 
 @all_four
-def test_the_model_loads_at_first_use_and_once_also_in_copies(
-    host: Host, options: dict[str, Any], loads: list[Any]
-) -> None:
+def test_the_model_loads_once_also_in_copies(host: Host, options: dict[str, Any], loads: list[Any]) -> None:
     made = host.of(DOCS, k=3, **options)
     data = pickle.dumps(made)
     assert len(data) < 20_000  # no model, and no texts made of the documents

@@ -143,9 +143,7 @@ def evaluated(name: str, folder: Path, *options: str) -> int:
 
 
 @EVERY
-def test_eval_and_the_same_again(
-    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_eval_and_again(kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluated(name, tmp_path) == 0
     rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     recall = {row["k"]: row["value"] for row in rows if (row["metric"], row["source"]) == ("recall", "s")}
@@ -168,9 +166,7 @@ def test_a_corpus(kind: str, name: str, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_only_scanners_have_probabilities_to_test(
-    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calibration_of(kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     probable = kind in ("scanner", "remote")
     assert evaluated(name, tmp_path, "--calibration") == (0 if probable else 2)
     if not probable:

@@ -219,9 +219,7 @@ def test_adding_and_deleting_count_what_is_new(host: Holding, reader: Reader, co
 
 
 @both_retrievers
-def test_words_are_counted_once_in_copies_and_pickles(
-    host: Holding, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path
-) -> None:
+def test_copies_count_no_words(host: Holding, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> None:
     made = host.of(NOTES, model=str(tiny_checkpoint), device="cpu", dtype="float32")
     data, expected = pickle.dumps(made), host.call(made, QUERY, ())
     monkeypatch.setattr(CollectionIndex, "add", None)

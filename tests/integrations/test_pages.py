@@ -125,9 +125,7 @@ def test_chunks_of_pages_in_langchain() -> None:
         ({}, "title", 3),
     ],
 )
-def test_document_key_of_llama_index(
-    host: Host, metadata: dict[str, Any], document_key: str | None, texts: int
-) -> None:
+def test_document_keys(host: Host, metadata: dict[str, Any], document_key: str | None, texts: int) -> None:
     scorer = Uncounted()
     pages = [Doc(page.text, page.id, page.metadata | metadata) for page in pages_of(host)]
     host.ask(pages, "x", scorer=scorer, document_key=document_key)

@@ -104,9 +104,7 @@ def chunks(documents: list[Document]) -> list[Document]:
     return splitter.split_documents(documents)
 
 
-def test_langchain_reads_the_chunks_of_a_document_as_one_text(
-    tiny_scanner: Scanner, chunks: list[Document], langchain_store: Any
-) -> None:
+def test_langchain_joins_chunks(tiny_scanner: Scanner, chunks: list[Document], langchain_store: Any) -> None:
     first = langchain_store(chunks).as_retriever(search_kwargs={"k": len(chunks)})
     found = SPScannerRetriever.from_retriever(first, scanner=tiny_scanner, k=None).invoke(QUERY)
     assert {d.metadata["source"] for d in found} == {f"{name}.txt" for name in TEXTS}

@@ -34,9 +34,7 @@ def match(
     st.text(st.sampled_from("ab _-йаλ\ud800 "), max_size=8),
     st.data(),
 )
-def test_class_is_that_of_the_word_of_the_last_character(
-    units: list[str], query: str, data: st.DataObject
-) -> None:
+def test_class_of_the_word_of_the_last_character(units: list[str], query: str, data: st.DataObject) -> None:
     joined = "".join(units)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(joined)), max_size=8)) | {0, len(joined)})
     tokens = list(itertools.pairwise(cuts))

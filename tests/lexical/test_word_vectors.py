@@ -43,9 +43,7 @@ ANY_WORDS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)), max
 
 @settings(max_examples=200)
 @given(question=ANY_WORDS, words=ANY_WORDS, at_once=st.integers(1, 5))
-def test_similarities_are_those_of_the_formula_one_pair_at_a_time(
-    question: list[str], words: list[str], at_once: int
-) -> None:
+def test_similarities_are_those_of_the_formula(question: list[str], words: list[str], at_once: int) -> None:
     table = table_of(WORDS, directions())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_vectors, "_WORDS_AT_ONCE", at_once)

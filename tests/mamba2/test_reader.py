@@ -130,9 +130,7 @@ def test_logits_do_not_depend_on_what_else_is_read(
 
 @pytest.mark.parametrize("tokens", [[1000], [400, 400, 390], [1000, 30, 30, 7, 0], [10] * 50])
 @pytest.mark.parametrize("segment_tokens", [1, 64, 1000])
-def test_steps_stay_within_segment_tokens(
-    tokens: list[int], segment_tokens: int, plain: ScannerModel
-) -> None:
+def test_steps_are_within_segment_tokens(tokens: list[int], segment_tokens: int, plain: ScannerModel) -> None:
     if segment_tokens == 1:
         tokens = [n // 10 for n in tokens]
     sizes: list[int] = []

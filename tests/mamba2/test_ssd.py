@@ -101,9 +101,7 @@ SHAPES = st.builds(
 @example(Shape(tokens=64), 64, True, False, 0)
 @example(Shape(tokens=65), 64, False, False, 0)
 @example(Shape(tokens=63), 64, True, True, 0)
-def test_chunked_equals_recurrence(
-    shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int
-) -> None:
+def test_recurrence(shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int) -> None:
     inputs = operands(shape, seed=seed, wide_skip=wide_skip, zero_state=zero_state)
     y, state = in_chunks(inputs, chunk_tokens)
     expected_y, expected_state = ssd_recurrence(*inputs)

@@ -147,9 +147,7 @@ def test_oracle_in_bfloat16(
 
 
 @pytest.mark.parametrize("segment_tokens", [1000, 6])
-def test_packed_sequences_do_not_see_each_other(
-    committed_oracles: Path, kernels: Kernels, segment_tokens: int
-) -> None:
+def test_packed_sequences_are_apart(committed_oracles: Path, kernels: Kernels, segment_tokens: int) -> None:
     # prefixes of the oracle, one after the other in one row, cut at arbitrary tokens
     model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
     lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: ends inside, at and just after a step's

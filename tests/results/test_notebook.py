@@ -95,9 +95,7 @@ def test_a_document_without_a_sentence() -> None:
     st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9), st.floats(-5, 5, width=32)), max_size=20),
     st.integers(1, 50),
 )
-def test_the_profile_is_the_best_score_of_every_part(
-    sentences: list[tuple[int, int, float]], parts: int
-) -> None:
+def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, int, float]], parts: int) -> None:
     starts, ends, place = [], [], 0
     for length, gap, _ in sentences:
         starts.append(place + gap)

@@ -103,9 +103,7 @@ def test_nothing_in_nothing_out(empty: ScanResult) -> None:
         ({"count_tokens": "o200k"}, "count_tokens: got 'o200k'.*use one of .*cl100k_base.*o200k_base"),
     ],
 )
-def test_arguments_out_of_range_are_refused(
-    result: ScanResult, arguments: dict[str, Any], message: str
-) -> None:
+def test_wrong_arguments_are_refused(result: ScanResult, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         result.select(**arguments)
 

@@ -172,9 +172,7 @@ def test_no_counter_gets_more_than_the_budget(
 
 
 @given(results(), TOP_K, THRESHOLD, CONTEXT)
-def test_merged_passages_are_the_unmerged_ones(
-    result: ScanResult, top_k: float | None, threshold: float | None, context: int
-) -> None:
+def test_merge(result: ScanResult, top_k: float | None, threshold: float | None, context: int) -> None:
     arguments: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "context": context}
     single = result.select(**arguments)
     merged = result.select(**arguments, merge=True)

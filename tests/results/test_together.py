@@ -19,9 +19,7 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
     st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4), st.none() | st.integers(1, 8),
     st.integers(1, 3), st.none() | st.just(0.5),
 )  # fmt: skip
-def test_most_of_each_document(
-    logits: list[list[int]], top_k: int | None, most: int, threshold: float | None
-) -> None:
+def test_most_of_each(logits: list[list[int]], top_k: int | None, most: int, threshold: float | None) -> None:
     results = [result([float(value) for value in each]) for each in logits]
     choose = Selection(top_k=top_k, top_k_per_text=most, threshold=threshold, order="score")
     found = [(number, passage.start // 5) for number, passage in Together(results).select(choose)]

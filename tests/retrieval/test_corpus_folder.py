@@ -94,9 +94,7 @@ def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corp
 
 
 @pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
-def test_a_first_call_that_was_killed_is_no_foreign_folder(
-    tmp_path: Path, corpus: Corpus, after: int
-) -> None:
+def test_a_killed_first_call_is_no_foreign_folder(tmp_path: Path, corpus: Corpus, after: int) -> None:
     write_killed(tmp_path, corpus, after)
     (tmp_path / "0123456789ab.keys.npy.part").touch()  # as earlier versions left it
     write_corpus(tmp_path, "ours", RECORDS, corpus)
@@ -104,9 +102,7 @@ def test_a_first_call_that_was_killed_is_no_foreign_folder(
     assert len(names(tmp_path)) == N_FILES
 
 
-def test_an_error_leaves_nothing_behind(
-    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_leaves_nothing(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     before = names(folder)
 
     def full(*arguments: Any, **options: Any) -> None:
@@ -120,9 +116,7 @@ def test_an_error_leaves_nothing_behind(
 
 @needs_locks
 @pytest.mark.parametrize("paused", ["documents", "arrays", "manifest"])
-def test_calls_for_one_folder_wait_for_each_other(
-    folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
     def pausing(real: Any) -> Any:
@@ -305,9 +299,7 @@ def test_a_foreign_folder_is_neither_read_nor_written(tmp_path: Path, corpus: Co
         ({"a": b"x"}, "is bytes"),
     ],
 )
-def test_what_json_cannot_keep_is_named_and_nothing_is_written(
-    tmp_path: Path, corpus: Corpus, value: dict[str, Any], named: str
-) -> None:
+def test_what_json_cannot_keep(tmp_path: Path, corpus: Corpus, value: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         check_json(value, "metadata", "d")
     with pytest.raises(ValueError, match="JSON cannot keep"):

@@ -107,9 +107,7 @@ def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
         ("vector_counts", np.array([2, 2, 1, 0], np.int64)),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(
-    corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray
-) -> None:
+def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray) -> None:
     corpus.encoded(meaning, range(4))
     arrays = corpus.vectors.to_arrays()
     assert CorpusVectors.from_arrays(arrays).by_key.keys() == corpus.vectors.by_key.keys()

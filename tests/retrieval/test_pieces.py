@@ -123,9 +123,7 @@ def cut(document: str, size: int, overlap: int) -> list[tuple[int, str]]:
 
 @settings(max_examples=40)
 @given(DOCUMENTS, st.integers(1, 80), st.integers(0, 60), st.booleans(), SEEDS)
-def test_covering_chunks_in_any_order_give_back_the_document(
-    document: str, size: int, overlap: int, whole_too: bool, seed: int
-) -> None:
+def test_covering_chunks_are_it(document: str, size: int, overlap: int, whole_too: bool, seed: int) -> None:
     chunks = cut(document, size, overlap)
     if whole_too:
         chunks.append((0, document))
@@ -306,9 +304,7 @@ def loose(first: int, last: int, **options: Any) -> Piece:
         ),
     ],
 )  # fmt: skip
-def test_what_pieces_without_a_place_share_with_others_is_read_once(
-    pieces: list[Piece], seed: int | None
-) -> None:
+def test_what_pieces_without_a_place_share_is_read_once(pieces: list[Piece], seed: int | None) -> None:
     pieces = list(pieces)
     if seed is not None:
         random.Random(seed).shuffle(pieces)
@@ -381,9 +377,7 @@ def test_equal_chunks_stand_each_at_its_own_place() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("whole_too", [True, False])
-def test_many_pieces_cost_about_as_much_each(
-    monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool
-) -> None:
+def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool) -> None:
     """Characters that are copied while joining, and pieces looked at while placing, grow with the text."""
     copied = 0
     take = joined_text.JoinedTextBuilder._slice
@@ -419,9 +413,7 @@ def test_many_pieces_cost_about_as_much_each(
     ("following", "preceding", "runs"),
     [(None, None, 1), ("b", "a", 1), ("b", None, 1), ("x", "x", 2), ("x", None, 2), (None, "x", 2)],
 )
-def test_links_tell_a_missing_piece_from_white_space(
-    following: str | None, preceding: str | None, runs: int
-) -> None:
+def test_links_tell_pieces_from_white_space(following: str | None, preceding: str | None, runs: int) -> None:
     pieces = [
         Piece(text="He signed it.", key="a", source="d", start=0, next=following),
         Piece(text="It rained.", key="b", source="d", start=18, previous=preceding),

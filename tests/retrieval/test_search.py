@@ -138,9 +138,7 @@ FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
     st.lists(st.lists(st.integers(-5, 5), max_size=6), min_size=1, max_size=6), st.none() | st.integers(1, 9),
     st.none() | st.integers(1, 4), st.integers(1, 4),
 )  # fmt: skip
-def test_limits_against_a_plain_reading_of_them(
-    logits: list[list[int]], top_k: int | None, per_text: int | None, batch_size: int
-) -> None:
+def test_limits(logits: list[list[int]], top_k: int | None, per_text: int | None, batch_size: int) -> None:
     documents = [" ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits]
     ranked = sorted((-logit, number, i) for number, row in enumerate(logits) for i, logit in enumerate(row))
     taken: dict[int, int] = {}

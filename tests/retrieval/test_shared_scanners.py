@@ -107,9 +107,7 @@ def test_objects_made_anew_are_never_taken_for_old_ones(loads: Loads) -> None:
     assert len(scanners) == 50
 
 
-def test_a_local_folder_is_known_by_its_full_path(
-    loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_local_folder_by_full_path(loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for parent in ("one", "two"):
         (tmp_path / parent / "model").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "one")

@@ -72,9 +72,7 @@ def test_auto_takes_the_faster_arithmetic_of_a_cpu_with_bfloat16(
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_a_cpu_or_a_torch_that_knows_no_bfloat16_is_not_measured(
-    machine: Any, monkeypatch: pytest.MonkeyPatch, dropped: bool
-) -> None:
+def test_without_bfloat16_no_measure(machine: Any, monkeypatch: pytest.MonkeyPatch, dropped: bool) -> None:
     monkeypatch.setattr(devices, "product_rates", None)
     machine()
     for probe in ("_is_avx512_bf16_supported", "_is_amx_tile_supported") if dropped else ():
@@ -188,9 +186,7 @@ def test_hardware_threads_of_a_core_count_once(system: System, cpus: int, cores:
 )  # fmt: skip
 @pytest.mark.parametrize("group", ["", "/app", "/app/worker"])
 @pytest.mark.parametrize("mounted", ["", "unified/"])
-def test_control_groups_of_version_2(
-    system: System, limit: str, cores: int, group: str, mounted: str
-) -> None:
+def test_control_groups_version_2(system: System, limit: str, cores: int, group: str, mounted: str) -> None:
     system.write("proc/self/cgroup", "3:pids:/\n0::/app/worker")
     system.write(f"sys/fs/cgroup/{mounted}{group}/cpu.max", limit)
     assert system.cores() == cores
@@ -213,9 +209,7 @@ def test_control_groups_of_version_1(system: System, quota: int, cores: int, fol
     assert system.cores() == cores
 
 
-def test_by_default_torch_stays_as_it_is_set_unless_there_are_fewer_cores(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torch_stays_as_set_but_for_fewer_cores(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "usable_cores", lambda: 3)
     for before, expected in ((1, 1), (3, 3), (5, 3)):
         torch.set_num_threads(before)

@@ -106,9 +106,7 @@ def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch
 
 
 @pytest.mark.usefixtures("in_thread")
-def test_an_error_in_the_thread_comes_after_the_answers_before_it(
-    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_the_thread_comes_last(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare = Reading.prepare
 
     def failing(self: Reading, text: str, units: Any = None, *more: Any) -> Any:

@@ -130,9 +130,7 @@ def test_folding_again_changes_nothing(text: str) -> None:
 
 @settings(max_examples=40)
 @given(any_text, st.sampled_from(FORMS))
-def test_words_lie_where_the_tokens_are_and_spans_in_the_text(
-    tiny_tokenizer: Tokenizer, text: str, form: str
-) -> None:
+def test_words_lie_where_tokens_and_spans_are(tiny_tokenizer: Tokenizer, text: str, form: str) -> None:
     assert_read(tiny_tokenizer, text)
     assert_read(tiny_tokenizer, unicodedata.normalize(form, text))
 

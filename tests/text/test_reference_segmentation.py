@@ -156,9 +156,7 @@ def test_the_reading_counts_tokens_of_what_the_model_reads(make: Callable) -> No
     assert "\ud800" in units[0].model_text
 
 
-def test_long_documents_outlast_the_time_limit_of_nltk(
-    monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter
-) -> None:
+def test_no_time_limit_of_nltk(monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter) -> None:
     redos = pytest.importorskip("nltk.redos", reason="this NLTK has no time limit")
     monkeypatch.setattr(redos, "DEFAULT_TIMEOUT", 1e-6)
     text = "It was so, said he. " * 5000
@@ -206,9 +204,7 @@ def test_a_failed_download_is_silent_and_a_clear_error(capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_model_in_the_data_path_of_nltk_comes_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_model_in_nltk_s_data_path_is_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)

@@ -176,9 +176,7 @@ class PanicException(BaseException):
 
 
 @pytest.mark.parametrize(("error", "survived"), [(PanicException, True), (KeyboardInterrupt, False)])
-def test_only_a_panic_in_sentencex_is_survived(
-    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], survived: bool
-) -> None:
+def test_a_panic_only(monkeypatch: pytest.MonkeyPatch, error: type[BaseException], survived: bool) -> None:
     def fail(language: str, text: str) -> None:
         raise error
 

@@ -89,9 +89,7 @@ def test_two_runs_at_once_are_refused(json_lines: Rows, run: Run, tmp_path: Path
         run(json_lines(pairs(2)), tmp_path / "out")
 
 
-def test_a_part_that_cannot_be_read_leaves_the_others(
-    json_lines: Rows, tiny_scanner: Scanner, tmp_path: Path
-) -> None:
+def test_unreadable_parts_leave_the_others(json_lines: Rows, tiny_scanner: Scanner, tmp_path: Path) -> None:
     first, second = json_lines(pairs(2), "a.jsonl"), json_lines(pairs(3), "b.jsonl")
     plan = plan_of([first, second], Columns(), 10, False)
     os.unlink(first)

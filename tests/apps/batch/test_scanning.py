@@ -58,9 +58,7 @@ def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("no room"), RuntimeError("kernel")])
-def test_rows_that_fail_together_are_scanned_alone(
-    scanner: Scanner, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_bad_rows_are_read_alone(scanner: Scanner, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     right = Scanner.scan_many
 
     def scan_many(self: Scanner, given: Iterable[tuple[str, str]], **options: Any) -> Any:

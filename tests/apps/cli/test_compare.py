@@ -35,9 +35,7 @@ def compare(run: Run, tiny_checkpoint: Path) -> Run:
     return compare
 
 
-def test_json_is_what_the_library_finds(
-    compare: Run, document: Path, tiny_checkpoint: Path, tiny_scanner: Scanner
-) -> None:
+def test_as_the_library(compare: Run, document: Path, tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
     code, out, err = compare(
         document, "--top-k", 3, "--evidence", f"{SIGNED},{DRY}", "--format", "json", "--count-tokens",
         "o200k_base",
@@ -86,9 +84,7 @@ def test_the_text_view_is_a_table(compare: Run, document: Path) -> None:
     assert "evidence 4:32  missed by bm25, hybrid:bm25+bm25\n  Because the well was dry." in out
 
 
-def test_several_documents(
-    compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents(compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα signed.".encode())))
     answer = json.loads(compare(document, "-", "--format", "json").out)
     assert [entry["path"] for entry in answer["documents"]] == [str(document), "-"]
@@ -97,9 +93,7 @@ def test_several_documents(
     assert page.count('<section class="comparison n2"') == 2
 
 
-def test_each_retriever_has_one_ranking_over_all_documents(
-    compare: Run, document: Path, tmp_path: Path
-) -> None:
+def test_each_retriever_has_one_ranking_over_all(compare: Run, document: Path, tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text(
         "# Peace\n\nAnne signed the treaty in May.\n\nIt rained.\n", encoding="utf-8"
     )

@@ -166,9 +166,7 @@ class Titled:
         return np.zeros(len(units), np.float32)
 
 
-def test_propositions_get_the_titles_of_the_documents(
-    evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_propositions_get_the_titles(evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spscanner_rag.baselines.Propositions", Titled)
     monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
     monkeypatch.setattr(Titled, "seen", [])
@@ -386,9 +384,7 @@ def ask(evaluate: Run, many: Path, folder: Path) -> Callable[..., Output]:
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_RUN)
-def test_what_is_left_of_a_run_is_asked_and_another_kind_is_refused(
-    kind: str, ask: Callable[..., Output], out: Path, folder: Path
-) -> None:
+def test_a_run_goes_on_as_its_kind(kind: str, ask: Callable[..., Output], out: Path, folder: Path) -> None:
     name = f"scanner:{folder}" if kind == "calibration" else "bm25"
     assert ask(kind, name).code == 0
     rows = [row for row in rows_of(out) if row["metric"] not in TIMED]
@@ -403,9 +399,7 @@ def test_what_is_left_of_a_run_is_asked_and_another_kind_is_refused(
     assert "give the same again, or another --out" in refused.err
 
 
-def test_a_checkpoint_replaced_in_place_is_refused(
-    ask: Callable[..., Output], folder: Path, out: Path
-) -> None:
+def test_a_replaced_checkpoint_is_refused(ask: Callable[..., Output], folder: Path, out: Path) -> None:
     assert ask("plain").code == 0
     before = interrupted(out)
     for name in ("config.json", "tokenizer.json", "model.safetensors"):

@@ -158,9 +158,7 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     assert (out / "answers.json").read_bytes() == before
 
 
-def test_the_papers_experiment_on_its_released_test_file(
-    run: Run, data: Path, script: Path, tmp_path: Path
-) -> None:
+def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
     """Benchmarks with right answers and without evidence, from the file to rows by benchmark and by length."""
     released: dict[str, Any] = {}
     for number, line in enumerate(lines_of(data)):
@@ -215,9 +213,7 @@ def test_wrong_answers_and_no_judge(run: Run, data: Path, script: Path, tmp_path
     assert rows["bm25", "micro"]["judging"] == {"prompts": 0, "prompt_tokens": 0, "reply_tokens": 0}
 
 
-def test_a_budget_ends_the_answers_and_a_larger_one_goes_on(
-    run: Run, data: Path, script: Path, tmp_path: Path
-) -> None:
+def test_a_budget_ends_it_a_larger_one_goes_on(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = (
         "eval", data, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:chat",

@@ -43,9 +43,7 @@ RESULT = Result(rows_of(RECORDS, [SETTING]), [], [SETTING], [TABLE], {"further.j
         (0.2, None, None, "one or two: 1,234 questions do not tell which finds more."),
     ],
 )  # fmt: skip
-def test_a_verdict_is_in_words(
-    difference: float, low: float | None, high: float | None, expected: str
-) -> None:
+def test_verdict_in_words(difference: float, low: float | None, high: float | None, expected: str) -> None:
     test = Difference(
         first="one", second="two", metric="recall@10", average="macro",
         difference=difference, ci_low=low, ci_high=high, p_value=0.01, questions=1234,
@@ -56,9 +54,7 @@ def test_a_verdict_is_in_words(
     assert {str(line[0]) for line in summary(Result(alone, [], [SETTING])).body} == {"a"}
 
 
-def test_numbers_are_whole_in_a_narrow_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     show_result(RESULT, Path("out"))
     assert "25.0" in capsys.readouterr().out

@@ -53,9 +53,7 @@ def test_info_is_a_page_without_the_training(run: Run, checkpoint: Path) -> None
     assert set(whole) - set(short) >= {"sources", "validation.recall@10", "[red]"}
 
 
-def test_info_tells_what_the_word_vectors_were_made_with(
-    run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer
-) -> None:
+def test_info_tells_the_source_of_word_vectors(run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
     parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
     model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
     table = table_of(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")

@@ -155,9 +155,7 @@ def test_pages_of_a_pdf(scan: Run, tmp_path: Path, pdf_of: Callable[..., bytes])
     assert out.read_text(encoding="utf-8")[passage["start"] : passage["end"]] == "Anne signed the treaty."
 
 
-def test_html_is_utf8_whatever_the_output_encoding(
-    scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_html_is_always_utf8(scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "omega.txt").write_text("Ωμέγα signed the treaty.", encoding="utf-8")
     for output_format, shown in (
         ("html", "Ωμέγα signed"),
@@ -204,9 +202,7 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path) -> None:
         (["--nonsense"], "No such option: --nonsense"),
     ],
 )
-def test_bad_options_are_one_line_and_exit_code_2(
-    scan: Run, document: Path, options: list[str], message: str
-) -> None:
+def test_bad_options_are_one_line(scan: Run, document: Path, options: list[str], message: str) -> None:
     scan(document, *options).refuses(message)
 
 
@@ -242,9 +238,7 @@ def test_a_query_longer_than_a_window(run: Run, document: Path, checkpoint: Path
     assert run(*arguments, "Who?") == (0, "", "")
 
 
-def test_files_that_are_none_and_outputs_that_are_documents(
-    scan: Run, run: Run, tmp_path: Path, document: Path
-) -> None:
+def test_no_files_and_outputs_that_are_documents(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:
     (tmp_path / "empty").mkdir()
     scan(tmp_path / "empty").refuses("got a folder of which nothing can be read")
     scan(tmp_path / "absent").refuses("no such file")
@@ -289,9 +283,7 @@ def test_each_of_several_documents_is_cut_once(
     assert cut == [TEXT, "Anne signed. It rained."]
 
 
-def test_without_a_question_a_terminal_asks(
-    run: Run, checkpoint: Path, document: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_asks(run: Run, checkpoint: Path, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("scan", document, "--model", checkpoint, "--dtype", "float32", "-k", 1)
     assert "--query: got none" in run(*arguments).err
     typed = iter(["Who signed the treaty?", "  ", "What was dry?"])

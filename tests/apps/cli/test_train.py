@@ -6,9 +6,7 @@ from spscanner_rag.lab.training.stages.evidence import Validation
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_without_a_terminal_there_are_plain_lines_on_standard_error(
-    enabled: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_lines_without_a_terminal(enabled: bool, capsys: pytest.CaptureFixture[str]) -> None:
     view = TrainingView(1000, enabled)
     with view.bar:
         view.preparing("tokenized [a].txt")

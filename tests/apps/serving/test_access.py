@@ -169,9 +169,7 @@ def test_a_full_queue_says_when_to_come_back(serve: Serve) -> None:
     assert answers[0].status_code == 200
 
 
-def test_the_log_has_a_line_of_json_without_texts(
-    client: httpx.Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_is_json_without_texts(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     def logged() -> list[dict[str, Any]]:
         own = [record for record in caplog.records if record.name == "spscanner_rag.access"]
         return [json.loads(record.getMessage()) for record in own]

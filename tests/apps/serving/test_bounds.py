@@ -26,9 +26,7 @@ FEW: list[tuple[type[Body], object]] = [
 
 
 @pytest.mark.parametrize(("kind", "body"), MANY)
-def test_a_body_of_many_values_is_refused_before_it_is_parsed(
-    kind: type[Body], body: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bodies_of_many_values_refused(kind: type[Body], body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas, "MOST_VALUES", 10_000)
     monkeypatch.setattr(kind, "_read", None)
     with pytest.raises(RefusedError, match="more than 10000 values") as refused:
@@ -37,9 +35,7 @@ def test_a_body_of_many_values_is_refused_before_it_is_parsed(
 
 
 @pytest.mark.parametrize(("kind", "body"), FEW)
-def test_commas_and_brackets_of_a_text_are_no_values(
-    kind: type[Body], body: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_punctuation_is_no_value(kind: type[Body], body: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas, "MOST_VALUES", 10)
     assert kind.parsed((json.dumps(body) + LARGE).encode()).model_dump(exclude_unset=True) == body
 
@@ -52,9 +48,7 @@ def test_strings_without_an_end_are_counted_in_one_pass(end: str, monkeypatch: p
 
 
 @pytest.mark.parametrize(("held", "trims"), [((5, 5, 6, 5), 0), ((5, 9, 9, 9), 1), ((5, 9, 5, 9, 5), 2)])
-def test_memory_that_was_freed_is_given_back(
-    held: tuple[int, ...], trims: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_freed_memory_is_returned(held: tuple[int, ...], trims: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[int] = []
     readings = [each * memory.GROWTH // 2 for each in held]
     monkeypatch.setattr(memory.sys, "platform", "linux")

@@ -92,9 +92,7 @@ def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
         long.future.result(30)
 
 
-def test_clients_that_gave_up_do_not_stop_the_queue(
-    queue: ReadingQueue, caplog: pytest.LogCaptureFixture, passes: list[int]
-) -> None:
+def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, passes: list[int]) -> None:
     for text in ("He left. She stayed.", "The keeper left the island in winter. " * 30_000):  # short and long
         for _ in range(LONG_LANES):
             given_up = job(queue.pipeline, text)
@@ -226,9 +224,7 @@ def test_nobody_waits_for_another_turn_after_the_last_pass(monkeypatch: pytest.M
     assert passed == ["short"] * 3
 
 
-def test_long_jobs_are_read_in_shorter_passes_with_the_same_result(
-    tiny_scanner: Scanner, passes: list[int]
-) -> None:
+def test_long_jobs_in_shorter_passes_have_the_same_result(tiny_scanner: Scanner, passes: list[int]) -> None:
     pipeline = replace(tiny_scanner.pipeline, segment_tokens=64)
     queue = ReadingQueue(pipeline, Limits())
     short, long = "The keeper left. " * 8, "The keeper left the island in winter. " * 300
@@ -254,9 +250,7 @@ def waiting(client: str, characters: int) -> Job:
 
 @settings(max_examples=50)
 @given(items, st.integers(1, 100))
-def test_everything_comes_out_once_and_in_order_for_each_client(
-    given_items: list[tuple[str, int]], characters: int
-) -> None:
+def test_all_come_out_once_in_order_by_client(given_items: list[tuple[str, int]], characters: int) -> None:
     queue, jobs = FairQueue(), [waiting(client, size) for client, size in given_items]
     for each in jobs:
         queue.put(each)

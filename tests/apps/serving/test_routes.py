@@ -37,9 +37,7 @@ def ranked(tiny_scanner: Scanner) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_cohere_s_client_gets_the_scanner_s_ranking(
-    address: str, ranked: list[tuple[int, float]], version: str
-) -> None:
+def test_cohere_gets_the_same_ranking(address: str, ranked: list[tuple[int, float]], version: str) -> None:
     kind: Any = cohere.Client if version == "v1" else cohere.ClientV2
     with httpx.Client() as connection:
         answer = kind("key", base_url=address, httpx_client=connection).rerank(
@@ -74,9 +72,7 @@ def test_cohere_s_first_version_returns_documents_and_knows_fields(client: httpx
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("most", [1, 12, 30, 10_000])
-def test_of_each_document_so_many_tokens_are_read_as_asked(
-    client: httpx.Client, tiny_scanner: Scanner, version: str, most: int
-) -> None:
+def test_max_tokens_per_doc(client: httpx.Client, tiny_scanner: Scanner, version: str, most: int) -> None:
     texts = [*TEXTS, "Ωμέγα 🚢🚢 東京. " * 20]
     body = {"query": QUERY, "documents": texts, "max_tokens_per_doc": most, "instruction": ""}
     got = client.post(f"/{version}/rerank", json=body).json()["results"]

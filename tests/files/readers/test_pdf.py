@@ -133,9 +133,7 @@ def form(*given: dict[str, Any]) -> Callable[[Any], None]:
         ({"Subtype": "/FreeText", "Contents": "Paid on 3 May."}, "Paid on 3 May."),
     ],
 )  # fmt: skip
-def test_what_was_typed_into_a_form_is_read_on_its_page(
-    pdf_of: PdfOf, field: dict[str, Any], expected: str
-) -> None:
+def test_what_is_typed_into_a_form_is_read(pdf_of: PdfOf, field: dict[str, Any], expected: str) -> None:
     found = read_here(
         pdf_of([["A form."], ["Its end."]], finish=form(field, field, {"FT": "/Tx", "T": "empty"}))
     )

@@ -123,9 +123,7 @@ def test_a_copy_of_a_signed_pdf_says_so(pdf_of: PdfOf) -> None:
     ("user", "allowed", "expected"),
     [("secret", -1, "allows no notes"), ("", 0, "allows no notes"), ("", -1, None)],
 )
-def test_a_locked_pdf_is_copied_only_if_it_allows_notes(
-    pdf_of: PdfOf, user: str, allowed: int, expected: str | None
-) -> None:
+def test_a_locked_pdf_may_allow_notes(pdf_of: PdfOf, user: str, allowed: int, expected: str | None) -> None:
     def lock(writer: Any) -> None:
         flags = pypdf.constants.UserAccessPermissions(allowed & 0xFFFFFFFF)
         writer.encrypt(user, "owner", permissions_flag=flags, algorithm="RC4-128")

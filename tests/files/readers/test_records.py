@@ -41,9 +41,7 @@ def shown(name: str, text: str) -> list[str]:
         ("a.csv", 'a,1\n"' + "x" * 200_000, None, None),
     ],
 )  # fmt: skip
-def test_a_row_is_a_unit_that_is_read_with_its_header(
-    name: str, text: str, rows: list[str] | None, header: str | None
-) -> None:
+def test_rows_are_read_with_headers(name: str, text: str, rows: list[str] | None, header: str | None) -> None:
     document, units = units_of(name, text)
     assert document.text == text
     assert rows is None or [text[unit.start : unit.end] for unit in units] == rows

@@ -84,9 +84,7 @@ def test_what_is_refused_before_any_event(
     assert (events.seen, word_scorer.calls) == ([], 0)
 
 
-def test_one_start_and_one_end(
-    word_scorer: Any, documents: list[Document], events: Any, asynchronous: bool
-) -> None:
+def test_one_run(word_scorer: Any, documents: list[Document], events: Any, asynchronous: bool) -> None:
     retriever = SPScannerRetriever.from_documents(
         documents, scorer=word_scorer, tags=["field"], metadata={"owner": "me"}
     )

@@ -44,9 +44,7 @@ def numbers(found: Sequence[Document]) -> set[int]:
         (lambda document: False, set()),
     ],
 )
-def test_a_filter_as_field_and_as_argument(
-    reader: Reader, notes: list[Document], chosen_by: Any, expected: set[int]
-) -> None:
+def test_filters_by_both(reader: Reader, notes: list[Document], chosen_by: Any, expected: set[int]) -> None:
     fields: dict[str, Any] = {"scorer": reader, "k": None, "read_documents": None}
     assert (
         numbers(SPScannerRetriever.from_documents(notes, **fields, filter=chosen_by).invoke("w")) == expected
@@ -141,9 +139,7 @@ async def test_the_indexing_api_async(reader: Reader, notes: list[Document]) -> 
     assert found == await retriever.ainvoke("Was the well of house 17 dry?")
 
 
-def test_a_document_index_deletes_what_is_there_and_answers_as_the_retriever(
-    reader: Reader, notes: list[Document]
-) -> None:
+def test_a_document_index_deletes_and_answers_as_the_retriever(reader: Reader, notes: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(notes, scorer=reader)
     documents = retriever.as_document_index()
     assert documents.invoke("house 17") == retriever.invoke("house 17")

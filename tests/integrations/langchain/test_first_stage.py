@@ -59,9 +59,7 @@ def test_a_chunk_finds_its_document(
     assert not any("_id" in d.metadata for d in found)  # the metadata is the document's
 
 
-def test_a_chunk_with_other_white_space_finds_its_document(
-    word_scorer: Any, first_stage: Callable[..., Any]
-) -> None:
+def test_other_white_space_finds_its_document(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
     whole = Document("The well\nwas  dry. The council\nsigned it. Rain fell.", metadata={"source": "a"})
     chunk = Document("The council signed it.", metadata={"source": "a"})
     retriever = SPScannerRetriever.from_retriever(first_stage([chunk]), documents=[whole], scorer=word_scorer)
@@ -70,9 +68,7 @@ def test_a_chunk_with_other_white_space_finds_its_document(
     assert len(found) == 3
 
 
-def test_a_chunk_that_stands_in_two_documents_is_not_guessed_at(
-    word_scorer: Any, first_stage: Callable[..., Any]
-) -> None:
+def test_a_chunk_of_two_documents_is_no_guess(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
     wholes = [Document(f"{name} wrote it. All rights reserved.") for name in ("Ann", "Bob")]
     retriever = SPScannerRetriever.from_retriever(
         first_stage([Document("All rights reserved.")]), documents=wholes, scorer=word_scorer
@@ -92,8 +88,6 @@ def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: 
     assert [d.id for d in found] == ["w:0-5", "w:6-15", "w:16-26"]
 
 
-def test_a_first_stage_that_returns_no_documents_is_named(
-    word_scorer: Any, first_stage: Callable[..., Any]
-) -> None:
+def test_a_first_stage_without_documents_is_named(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="first stage's documents: got str"):
         SPScannerRetriever.from_retriever(first_stage(["text"]), scorer=word_scorer).invoke(QUERY)

@@ -26,9 +26,7 @@ def retriever(documents: Sequence[Document], **options: Any) -> SPScannerRetriev
 
 
 @pytest.mark.parametrize("return_nodes", ["sentence", "node"])
-def test_multi_query_drops_what_a_second_query_finds_again(
-    documents: list[Document], return_nodes: Any
-) -> None:
+def test_multi_query_drops_what_is_found_again(documents: list[Document], return_nodes: Any) -> None:
     ours = retriever(documents, return_nodes=return_nodes)
     llm = FakeListChatModel(responses=["\n".join(VARIANTS)])
     multi = MultiQueryRetriever.from_llm(ours, llm, include_original=True)

@@ -21,9 +21,7 @@ def test_without_the_framework_the_import_names_the_extra() -> None:
     assert 'pip install ".[langchain]"' in run.stderr
 
 
-def test_documents_changed_later_do_not_change_the_retriever(
-    word_scorer: Any, documents: list[Document]
-) -> None:
+def test_documents_changed_later_change_nothing(word_scorer: Any, documents: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=1)
     before = retriever.invoke("lighthouse")
     documents[0].metadata["source"] = "other"

@@ -32,9 +32,7 @@ def below(value: int) -> MetadataFilters:
     return MetadataFilters(filters=[MetadataFilter(key="n", value=value, operator=FilterOperator.LT)])
 
 
-def test_a_filter_on_chunks_reads_the_document_and_returns_the_chunks(
-    reader: Reader, documents: list[Document]
-) -> None:
+def test_a_filter_on_chunks_reads_the_whole_document(reader: Reader, documents: list[Document]) -> None:
     chunks = SentenceSplitter(chunk_size=40, chunk_overlap=0).get_nodes_from_documents(documents)
     for number, chunk in enumerate(chunks):
         chunk.metadata["n"] = number

@@ -29,9 +29,7 @@ both_ways = pytest.mark.parametrize("use_async", [False, True], ids=["sync", "as
 
 
 @both_ways
-def test_events_of_a_reranking(
-    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
-) -> None:
+def test_rerank_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, callback_manager=recorder.manager)
     nodes = [NodeWithScore(node=node) for node in chunks]
     found = run(post, nodes, QUERY, use_async)
@@ -56,9 +54,7 @@ def test_events_of_a_reranking(
 
 
 @both_ways
-def test_no_limit_is_reported_as_the_number_of_nodes(
-    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
-) -> None:
+def test_limit_of_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool) -> None:
     for top_n in (None, 0.5):
         run(SPScannerPostprocessor(scorer=word_scorer, top_n=top_n), list(chunks), QUERY, use_async)
     assert run(SPScannerPostprocessor(model="no/such-model"), [], QUERY, use_async) == []

@@ -36,9 +36,7 @@ YES, NO = one("year", 1911), one("year", 1912)
         ([MetadataFilters(filters=[YES], condition=FilterCondition.NOT), YES], "and", False),
     ],
 )
-def test_conditions_and_filters_within_filters(
-    parts: list[MetadataFilters], condition: str, expected: bool
-) -> None:
+def test_conditions_and_nested_filters(parts: list[MetadataFilters], condition: str, expected: bool) -> None:
     filters = MetadataFilters(filters=parts, condition=FilterCondition(condition))
     assert node_filter(filters)(NODE) is expected
 

@@ -10,9 +10,7 @@ QUERY = "Who signed the treaty in May?"
 VARIANTS = "Which captain signed the treaty?\nWhen was the treaty signed by the keeper?"
 
 
-def test_nothing_that_depends_on_the_question_is_in_a_node(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
+def test_nodes_are_independent(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
     stage = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, return_nodes="node")
     for held, options in (
         (documents, {}),

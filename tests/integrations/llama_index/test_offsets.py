@@ -114,9 +114,7 @@ def test_scores_equal_those_of_the_whole_text_when_it_is_at_hand(
     assert scores_of(retriever.retrieve(QUERY)) == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_a_docstore_that_holds_all_chunks_stands_for_the_document(
-    documents: list[Document], tiny_scanner: Scanner
-) -> None:
+def test_a_docstore_with_all_chunks_is_the_document(documents: list[Document], tiny_scanner: Scanner) -> None:
     nodes = chunked(documents[0], "sentence", 30, 0)
     assert len(nodes) > 3
     store = SimpleDocumentStore()
@@ -152,9 +150,7 @@ def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document]
 
 
 @pytest.mark.parametrize("parser", ["hierarchical", "two splitters"])
-def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(
-    documents: list[Document], parser: str
-) -> None:
+def test_chunks_of_chunks_have_offsets_in_documents_only(documents: list[Document], parser: str) -> None:
     # Both count start_char_idx in the larger chunk, but name the document as SOURCE.
     if parser == "hierarchical":
         parts = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)

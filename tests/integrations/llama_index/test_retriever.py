@@ -90,9 +90,7 @@ def test_a_text_of_several_documents_is_read_in_none(documents: list[Document], 
         assert sources(retriever.retrieve(QUERY)) == {node.node_id}
 
 
-def test_a_deleted_document_takes_its_whole_text_along(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
+def test_deleting_whole_texts(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
     retriever = SPScannerRetriever(chunks, documents=documents, scorer=word_scorer)
     retriever.delete("lighthouse")
     assert retriever.ref_doc_ids == ["harbour"]
@@ -102,9 +100,7 @@ def test_a_deleted_document_takes_its_whole_text_along(
     assert [n.node.get_content() for n in found] == ["New."]
 
 
-def test_from_an_index_that_shares_its_docstore(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
+def test_from_a_shared_docstore(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
     store = SimpleDocumentStore()
     store.add_documents([*chunks, *documents])
     context = StorageContext.from_defaults(docstore=store)

@@ -49,9 +49,7 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
 # The scores of a result
 
 
-def test_scores_stand_in_the_metadata_of_the_result_but_not_of_its_node(
-    chunks: list[BaseNode], word_scorer: Any
-) -> None:
+def test_scores_are_in_the_metadata_of_the_result_only(chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
     for result in post.postprocess_nodes(scored(chunks), query_str=QUERY):
         assert isinstance(result, Excerpt)

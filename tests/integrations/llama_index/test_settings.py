@@ -150,9 +150,7 @@ def test_documents_stay_out_of_dictionaries_but_not_of_pickles(word_scorer: Any)
     assert copy.deepcopy(post).docstore is store
 
 
-def test_an_assigned_token_is_used_and_hidden(
-    monkeypatch: pytest.MonkeyPatch, tiny_scanner: Scanner, no_shared_scanners: None
-) -> None:
+def test_new_token(monkeypatch: pytest.MonkeyPatch, tiny_scanner: Scanner, no_shared_scanners: None) -> None:
     given: list[Any] = []
     monkeypatch.setattr(
         Scanner, "from_pretrained", lambda model, **own: given.append(own["token"]) or tiny_scanner

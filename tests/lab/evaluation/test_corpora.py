@@ -156,9 +156,7 @@ def test_scores_know_the_collection() -> None:
 
 @pytest.mark.parametrize("wrapped", ["alone", "hybrid", "cascade", "first of a hybrid"])
 @pytest.mark.parametrize("layout", ["published_checkpoint", "windowed_checkpoint"])
-def test_a_scanner_is_asked_of_its_own_units(
-    layout: str, wrapped: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_scanner_has_its_own_units(layout: str, wrapped: str, request: pytest.FixtureRequest) -> None:
     scanner = Scanner.from_pretrained(request.getfixturevalue(layout), device="cpu", dtype="float32")
     scorer = {
         "alone": scanner, "hybrid": Hybrid([BM25(), scanner]),
@@ -239,9 +237,7 @@ def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None
         (Snow(), 2, [0, 1, 3], [0, 1]),
     ],
 )
-def test_what_is_read(
-    stage: Snow | str | None, most: int, asked_of: Sequence[int], expected: list[int]
-) -> None:
+def test_reading(stage: Snow | str | None, most: int, asked_of: Sequence[int], expected: list[int]) -> None:
     reading = Reading(first_stage=stage, documents=most)  # type: ignore[arg-type]
     assert reading.read_of(CREATURES, QUERY, asked_of) == expected
 

@@ -83,9 +83,7 @@ def test_a_run_keeps_its_order_in_their_tools(scores: list[float], tmp_path: Pat
 
 
 @pytest.mark.parametrize(("first_stage", "aggregation"), [("none", "max"), ("bm25", "sum")])
-def test_our_numbers_are_those_of_ir_measures_on_our_run_files(
-    tmp_path: Path, first_stage: str, aggregation: str
-) -> None:
+def test_ir_measures_agrees_on_our_run_files(tmp_path: Path, first_stage: str, aggregation: str) -> None:
     judged = read_beir(folder_of(tmp_path / "animals"))
     assert (len(judged.documents), len(judged.queries), judged.left_out) == (8, 7, 1)
     retriever = Setting("bm25") if first_stage == "none" else Setting("scanner")

@@ -316,9 +316,7 @@ def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:
         ({"among": 3, "first_stages": ["bm25"], "read_documents": 1}, 3),
     ],
 )
-def test_the_collection_is_what_the_question_is_asked_of(
-    tmp_path: Path, options: dict[str, object], expected: int
-) -> None:
+def test_the_collection_of_a_question(tmp_path: Path, options: dict[str, object], expected: int) -> None:
     counted: list[int] = []
 
     class Counting(Given):

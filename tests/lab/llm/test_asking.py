@@ -129,9 +129,7 @@ def test_retried_until_it_works(failures: int, retries: int) -> None:
         (Model(*[RuntimeError("x" * 10_000)] * 3), f"RuntimeError: {'x' * 486}"),
     ],
 )
-def test_a_failure_stays_a_failure_and_is_asked_again_by_the_next_run(
-    model: Model, error: str, replies: ReplyFile
-) -> None:
+def test_a_failure_stays_and_is_asked_again_later(model: Model, error: str, replies: ReplyFile) -> None:
     assert ask(model, "a", replies=replies) == [Reply(None, error)]
     (record,) = records(replies)
     assert (record["error"], record["attempts"], "reply" in record) == (error, 3, False)
@@ -204,9 +202,7 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
          "GoneError: no"),
     ],
 )  # fmt: skip
-def test_what_lasts_is_not_asked_again_and_ends_it_for_all_models(
-    error: Exception, words: str, replies: ReplyFile
-) -> None:
+def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str, replies: ReplyFile) -> None:
     model, asker = Model(error), Asker(replies=replies, workers=1)
     other = LanguageModel("other", Model())
     assert asker.ask_one(other, "kept") == "KEPT"
