@@ -102,9 +102,11 @@ def tiny_tokenizer() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=384, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=["<|endoftext|>"], show_progress=False,
-    )  # fmt: skip
+        vocab_size=384,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+    )
     tokenizer.train_from_iterator([SMALL_TEXT], trainer)
     return tokenizer
 
@@ -124,9 +126,14 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
         torch.nn.init.normal_(model.binary_head.weight)
         torch.nn.init.normal_(model.surroundings.weight, std=0.2)
     settings = ScannerSettings(
-        "sentence", reanchor_tokens=64, match=True, prior=True, surroundings=True, least_units=60,
+        "sentence",
+        reanchor_tokens=64,
+        match=True,
+        prior=True,
+        surroundings=True,
+        least_units=60,
         text_weight=0.5,
-    )  # fmt: skip
+    )
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)
     return folder
@@ -193,9 +200,15 @@ def _save_bert(folder: Path, labels: int | None) -> Path:
         **{f"{kind}_token": token for kind, token in names.items()},
     ).save_pretrained(folder)
     config = transformers.BertConfig(
-        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=32, num_labels=labels or 1, initializer_range=1.0,
-    )  # fmt: skip
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+        num_labels=labels or 1,
+        initializer_range=1.0,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = transformers.BertModel if labels is None else transformers.BertForSequenceClassification

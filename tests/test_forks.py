@@ -52,8 +52,13 @@ def computes():
 def run(program: str, *arguments: object, python: str = COMMON) -> str:
     """What a program prints, or fail."""
     command = [
-        sys.executable, "-W", "error::RuntimeWarning", "-c", python + dedent(program), *map(str, arguments),
-    ]  # fmt: skip
+        sys.executable,
+        "-W",
+        "error::RuntimeWarning",
+        "-c",
+        python + dedent(program),
+        *map(str, arguments),
+    ]
     environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE", "TQDM_DISABLE": "1"}
     environment.pop("OMP_NUM_THREADS", None)
     done = subprocess.run(command, timeout=4 * PATIENCE, capture_output=True, text=True, env=environment)

@@ -25,9 +25,12 @@ from spscanner_rag.mamba2.backends import INSTALL_TRITON
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IMPORT_NAMES = (
-    "spscanner_rag", "haystack_integrations.components.spscanner", "langchain_spscanner",
-    "llama_index.postprocessor.spscanner", "llama_index.retrievers.spscanner",
-)  # fmt: skip
+    "spscanner_rag",
+    "haystack_integrations.components.spscanner",
+    "langchain_spscanner",
+    "llama_index.postprocessor.spscanner",
+    "llama_index.retrievers.spscanner",
+)
 NEED_A_GPU = {"cuda"}
 NOT_FOR_USERS = {"dev", "docs"}
 
@@ -151,17 +154,29 @@ def test_code_stands_behind_every_requirement(extra: str) -> None:
 
 def test_the_core_needs_no_framework() -> None:
     optional = {
-        "haystack-ai", "llama-index-core", "langchain", "langchain-core", "transformers",
-        "sentence-transformers", "bm25s", "lxml", "pypdfium2",
-    }  # fmt: skip
+        "haystack-ai",
+        "llama-index-core",
+        "langchain",
+        "langchain-core",
+        "transformers",
+        "sentence-transformers",
+        "bm25s",
+        "lxml",
+        "pypdfium2",
+    }
     assert packages("").isdisjoint(optional)
     assert optional <= set().union(*map(packages, extras()))
 
 
 def test_importing_the_core_loads_no_framework() -> None:
     optional = (
-        "llama_index", "langchain_core", "transformers", "sentence_transformers", "bm25s", "mamba_ssm",
-    )  # fmt: skip
+        "llama_index",
+        "langchain_core",
+        "transformers",
+        "sentence_transformers",
+        "bm25s",
+        "mamba_ssm",
+    )
     code = (
         "import sys, spscanner_rag\n"
         "spscanner_rag.Scanner, spscanner_rag.ScanResult\n"
@@ -211,9 +226,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {
-        "spscanner_rag", "haystack_integrations", "langchain_spscanner", "llama_index",
+        "spscanner_rag",
+        "haystack_integrations",
+        "langchain_spscanner",
+        "llama_index",
         f"spscanner_rag-{spscanner_rag.__version__}.dist-info",
-    }  # fmt: skip
+    }
     for name in IMPORT_NAMES:
         folder = name.replace(".", "/")
         assert {f"{folder}/__init__.py", f"{folder}/py.typed"} <= set(names)
@@ -245,9 +263,16 @@ def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
     with tarfile.open(built) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
     assert {name.split("/")[0] for name in names} == {
-        ".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "constraints.txt", "integrations",
-        "pyproject.toml", "spscanner_rag",
-    }  # fmt: skip
+        ".gitignore",
+        "CHANGELOG.md",
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "constraints.txt",
+        "integrations",
+        "pyproject.toml",
+        "spscanner_rag",
+    }
     assert "spscanner_rag/checkpoint/bundled/model.safetensors" in names
 
 

@@ -11,9 +11,11 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^\| `([\w./]+?)/?`[^|]*\|[^|]*\|([^|]*)\|$", re.MULTILINE)
 FRAMEWORK_PACKAGES = (
-    "haystack_integrations.components.spscanner", "langchain_spscanner",
-    "llama_index.postprocessor.spscanner", "llama_index.retrievers.spscanner",
-)  # fmt: skip
+    "haystack_integrations.components.spscanner",
+    "langchain_spscanner",
+    "llama_index.postprocessor.spscanner",
+    "llama_index.retrievers.spscanner",
+)
 
 Import = tuple[str, str, str]  # importing module, imported module, imported name ("" for the module itself)
 
@@ -31,8 +33,10 @@ def table() -> dict[str, set[str]]:
 def modules() -> dict[str, Path]:
     """Every module of the package, of the integrations and of the benchmarks."""
     roots = {
-        "spscanner_rag": REPOSITORY, "integrations": REPOSITORY / "integrations", "benchmarks": REPOSITORY,
-    }  # fmt: skip
+        "spscanner_rag": REPOSITORY,
+        "integrations": REPOSITORY / "integrations",
+        "benchmarks": REPOSITORY,
+    }
     found = {}
     for folder, root in roots.items():
         for path in (REPOSITORY / folder).rglob("*.py"):
@@ -157,14 +161,20 @@ def test_integrations_import_the_integration_api_alone() -> None:
     ("imported", "message"),
     [
         (("spscanner_rag.text.units", "spscanner_rag.scanner", "Scanner"), "scanner stands below text"),
-        (("spscanner_rag.apps.serving.app", "spscanner_rag.lab.evidence.questions", "read_documents"),
-         "does not say that apps"),
-        (("langchain_spscanner.retriever", "spscanner_rag.baselines", "BM25"),
-         "baselines stands below integrations"),
-        (("spscanner_rag.lab.evaluation.run", "spscanner_rag.apps.pages.report", "render"),
-         "apps stands below lab"),
+        (
+            ("spscanner_rag.apps.serving.app", "spscanner_rag.lab.evidence.questions", "read_documents"),
+            "does not say that apps",
+        ),
+        (
+            ("langchain_spscanner.retriever", "spscanner_rag.baselines", "BM25"),
+            "baselines stands below integrations",
+        ),
+        (
+            ("spscanner_rag.lab.evaluation.run", "spscanner_rag.apps.pages.report", "render"),
+            "apps stands below lab",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_more_import_against_the_table_is_noticed(imported: Import, message: str) -> None:
     assert any(message in line for line in against_the_table([*all_imports(), imported], table()))
 

@@ -82,10 +82,14 @@ def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"\0" * len(data),
-     lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]],
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: b"\0" * len(data),
+        lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+    ],
     ids=["empty", "cut", "zeros", "flipped"],
-)  # fmt: skip
+)
 def test_a_damaged_entry_is_made_again(kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]) -> None:
     kept.read(page)
     kept.put("encoder", "key", vectors())

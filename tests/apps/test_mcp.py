@@ -368,8 +368,14 @@ async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
 @pytest.mark.slow
 async def test_the_program_speaks_by_its_standard_streams(tiny_checkpoint: Path, folder: Path) -> None:
     arguments = [
-        "-m", "spscanner_rag.apps.cli", "mcp", str(folder), "--model", str(tiny_checkpoint), "--no-cache",
-    ]  # fmt: skip
+        "-m",
+        "spscanner_rag.apps.cli",
+        "mcp",
+        str(folder),
+        "--model",
+        str(tiny_checkpoint),
+        "--no-cache",
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     async with Client(stdio_client(started)) as client:

@@ -152,11 +152,17 @@ def odd_json(name: str, folder: Path, rng: random.Random) -> None:
     content = (folder / name).read_text(encoding="utf-8")
     depth = rng.choice((500, 5_000, 10**6))
     odd = (
-        "[" * depth, content.replace("{", '{"a": ' + "[" * depth + "]" * depth + ",", 1),
-        content.replace("{", '{"a": ' + "9" * 5_000 + ",", 1), content.replace("{", '{"a": 1, "a": 2,', 1),
-        content.replace('"', "'"), content.replace("\n", "\x00"), f"{content}{content}", "null", "[]",
+        "[" * depth,
+        content.replace("{", '{"a": ' + "[" * depth + "]" * depth + ",", 1),
+        content.replace("{", '{"a": ' + "9" * 5_000 + ",", 1),
+        content.replace("{", '{"a": 1, "a": 2,', 1),
+        content.replace('"', "'"),
+        content.replace("\n", "\x00"),
+        f"{content}{content}",
+        "null",
+        "[]",
         '"\ud800"',
-    )  # fmt: skip
+    )
     (folder / name).write_bytes(rng.choice(odd).encode("utf-8", "surrogatepass"))
 
 

@@ -8,21 +8,58 @@ from random import Random
 from typing import NamedTuple
 
 TEXTS = [
-    "The keeper left. ", "a. ", "x", "é, ", "\n", "1.2 (3) ", "[]{}", "😀! ", "a\u0301\u200b", "- b\n",
-    "| c | d |\n", "\x00",
-]  # fmt: skip
+    "The keeper left. ",
+    "a. ",
+    "x",
+    "é, ",
+    "\n",
+    "1.2 (3) ",
+    "[]{}",
+    "😀! ",
+    "a\u0301\u200b",
+    "- b\n",
+    "| c | d |\n",
+    "\x00",
+]
 ITEMS = [
-    "1", "{}", "[]", '""', '"a. b"', '{"":{}}', "[[1]]", "null", "-1", "1e99", r'"\ud800"', "NaN",
-    '{"text":"a"}', "[0,1,null]",
-]  # fmt: skip
+    "1",
+    "{}",
+    "[]",
+    '""',
+    '"a. b"',
+    '{"":{}}',
+    "[[1]]",
+    "null",
+    "-1",
+    "1e99",
+    r'"\ud800"',
+    "NaN",
+    '{"text":"a"}',
+    "[0,1,null]",
+]
 FILES = [
-    b"%PDF-1.7\n1 0 obj <<>> ", b"PK\x03\x04", b"<html><table>", b"# a\n\n> ", b"<p>" * 50, b"\xff\xfe",
+    b"%PDF-1.7\n1 0 obj <<>> ",
+    b"PK\x03\x04",
+    b"<html><table>",
+    b"# a\n\n> ",
+    b"<p>" * 50,
+    b"\xff\xfe",
     b"* b\n",
-]  # fmt: skip
+]
 
 FIELDS: dict[str, tuple[str, ...]] = {
-    "/v1/scan": ("query", "text", "documents", "top_k", "context", "threshold", "order", "merge", "stream",
-                 "max_tokens"),
+    "/v1/scan": (
+        "query",
+        "text",
+        "documents",
+        "top_k",
+        "context",
+        "threshold",
+        "order",
+        "merge",
+        "stream",
+        "max_tokens",
+    ),
     "/v1/rerank": ("query", "documents", "objects", "rank_fields", "top_n", "return_documents"),
     "/v2/rerank": ("query", "documents", "objects", "top_n"),
     "/rerank": ("query", "texts", "raw_scores", "return_text", "return_pruned_text", "pruned_sentences"),
@@ -33,7 +70,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "/v1/collections/": (),
     "/v1/models": (),
     "/": (),
-}  # fmt: skip
+}
 _NAMES = {"objects": "documents"}  # fields of one name in two forms
 
 

@@ -34,11 +34,13 @@ def as_folder(path: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "emptied": lambda part: part.write_bytes(b""),
-    "cut": lambda part: part.write_bytes(part.read_bytes()[:-20]), "one bit flipped": flipped,
+    "cut": lambda part: part.write_bytes(part.read_bytes()[:-20]),
+    "one bit flipped": flipped,
     "the part before": lambda part: shutil.copy(part.with_name(part.name.replace("1.", "0.")), part),
-    "a line added": lambda part: part.write_bytes(part.read_bytes() + b"{}\n"), "a folder": as_folder,
+    "a line added": lambda part: part.write_bytes(part.read_bytes() + b"{}\n"),
+    "a folder": as_folder,
     "a link to another": lambda part: (part.unlink(), part.symlink_to(part.name.replace("1.", "0."))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -74,10 +76,12 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "of the same length": flipped,
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
     "shorter": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "replaced": lambda path: (shutil.copy(path, path.with_suffix(".new")),
-                              os.replace(path.with_suffix(".new"), path)),
+    "replaced": lambda path: (
+        shutil.copy(path, path.with_suffix(".new")),
+        os.replace(path.with_suffix(".new"), path),
+    ),
     "with its old time": lambda path: (flipped(path), os.utime(path, ns=(0, 0))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", ["json_lines", "parquet"])

@@ -72,17 +72,27 @@ def dripping(write: Callable[[bytes], object]) -> None:
 
 
 LOGITS: dict[str, bytes] = {
-    "not a number": b'{"logits": [[0.5, NaN]]}', "infinite": b'{"logits": [[-Infinity, 1]]}',
-    "beyond float32": b'{"logits": [[1, 4e38]]}', "nothing": b'{"logits": [[1, null]]}',
-    "one too few": b'{"logits": [[1]]}', "one too many": b'{"logits": [[1, 2, 3]]}',
-    "a text too many": b'{"logits": [[1, 2], []]}', "lists in lists": b'{"logits": [[[1], [2]]]}',
-    "uneven lists": b'{"logits": [[[1], [2, 3]]]}', "words": b'{"logits": [["high", "low"]]}',
-    "a string": b'{"logits": ["ab"]}', "an object": b'{"logits": {"0": [1, 2]}}',
-    "another object": b'{"scores": [[1, 2]]}', "a number": b"12",
-    "no JSON": b"<html><body>Sign in</body></html>", "half of JSON": b'{"logits": [[1, 2',
-    "no text": b"\xff\xfe\x00", "empty": b"", "deep": b'{"logits": ' + b"[" * 60_000,
+    "not a number": b'{"logits": [[0.5, NaN]]}',
+    "infinite": b'{"logits": [[-Infinity, 1]]}',
+    "beyond float32": b'{"logits": [[1, 4e38]]}',
+    "nothing": b'{"logits": [[1, null]]}',
+    "one too few": b'{"logits": [[1]]}',
+    "one too many": b'{"logits": [[1, 2, 3]]}',
+    "a text too many": b'{"logits": [[1, 2], []]}',
+    "lists in lists": b'{"logits": [[[1], [2]]]}',
+    "uneven lists": b'{"logits": [[[1], [2, 3]]]}',
+    "words": b'{"logits": [["high", "low"]]}',
+    "a string": b'{"logits": ["ab"]}',
+    "an object": b'{"logits": {"0": [1, 2]}}',
+    "another object": b'{"scores": [[1, 2]]}',
+    "a number": b"12",
+    "no JSON": b"<html><body>Sign in</body></html>",
+    "half of JSON": b'{"logits": [[1, 2',
+    "no text": b"\xff\xfe\x00",
+    "empty": b"",
+    "deep": b'{"logits": ' + b"[" * 60_000,
     "many digits": b'{"logits": [[' + b"7" * 6_000 + b", 1]]}",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOGITS)

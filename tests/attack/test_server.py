@@ -272,8 +272,13 @@ def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attem
 
 
 HOSTS = [
-    "testserver", "localhost.evil.example", "127.0.0.1.evil.example", "localhost:x", "evil@localhost", "",
-]  # fmt: skip
+    "testserver",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "localhost:x",
+    "evil@localhost",
+    "",
+]
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -68,9 +68,14 @@ class Stored(SentenceTransformersLike):
 
 @pytest.mark.parametrize(
     ("stored", "asked", "taken"),
-    [("dot", None, "dot"), ("cosine", None, "cosine"), ("dot", "cosine", "cosine"), ("cosine", "dot", "dot"),
-     ("manhattan", "dot", "dot")],
-)  # fmt: skip
+    [
+        ("dot", None, "dot"),
+        ("cosine", None, "cosine"),
+        ("dot", "cosine", "cosine"),
+        ("cosine", "dot", "dot"),
+        ("manhattan", "dot", "dot"),
+    ],
+)
 def test_the_stored_similarity_counts(stored: str, asked: Any, taken: Any) -> None:
     got = Dense(Stored(stored), similarity=asked)
     assert got.similarity == taken
@@ -117,9 +122,12 @@ def test_prefixes_end_token_and_second_encoder() -> None:
         return lambda texts: seen[kind].extend(texts) or letters(texts)
 
     dense = Dense(
-        record("passages"), query_embedder=record("queries"), query_prefix="Q: ", passage_prefix="P: ",
+        record("passages"),
+        query_embedder=record("queries"),
+        query_prefix="Q: ",
+        passage_prefix="P: ",
         end_token="|",
-    )  # fmt: skip
+    )
     dense.raw_scores("otter", TEXT, UNITS)
     assert seen["queries"] == ["Q: otter|"]
     assert sorted(seen["passages"]) == sorted(f"P: {TEXT[u.start : u.end]}|" for u in UNITS)

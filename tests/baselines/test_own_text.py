@@ -35,10 +35,12 @@ He came in spring.
 )
 UNITS = segment(BM25(), TABLES.text, TABLES.blocks)
 READ = [
-    "# Prices It rained in the harbour.", "| town | toll | |------|------| | Lyme | 7 |",
-    "| town | toll | | Bath | 9 |", "## Guests He came in spring.",
+    "# Prices It rained in the harbour.",
+    "| town | toll | |------|------| | Lyme | 7 |",
+    "| town | toll | | Bath | 9 |",
+    "## Guests He came in spring.",
     "| town | guests | |--------| | Lyme | 8 |",
-]  # fmt: skip
+]
 
 
 class Embedder:

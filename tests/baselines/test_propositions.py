@@ -21,9 +21,11 @@ from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
 TEXT = " ".join([*SENTENCES, "The bell rang, 東京の人."])
 STATEMENTS = [
-    "Anna Brook kept the lighthouse.", "Anna Brook signed the treaty.", "The treaty was signed in 1911.",
+    "Anna Brook kept the lighthouse.",
+    "Anna Brook signed the treaty.",
+    "The treaty was signed in 1911.",
     "Nobody knows.",
-]  # fmt: skip
+]
 QUERY = "Who signed the treaty in 1911?"
 
 

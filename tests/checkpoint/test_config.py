@@ -10,17 +10,30 @@ from spscanner_rag.checkpoint.config import ScannerSettings, read_config
 from spscanner_rag.mamba2.config import Mamba2Config
 
 TRANSFORMERS: dict[str, Any] = {
-    "model_type": "mamba2", "hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 101, "num_heads": 4,
-    "head_dim": 16, "n_groups": 2, "state_size": 8,
-}  # fmt: skip
+    "model_type": "mamba2",
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "vocab_size": 101,
+    "num_heads": 4,
+    "head_dim": 16,
+    "n_groups": 2,
+    "state_size": 8,
+}
 
 
 def test_transformers_keys() -> None:
     raw = TRANSFORMERS | {
-        "conv_kernel": 3, "use_bias": True, "use_conv_bias": False, "chunk_size": 64,
-        "layer_norm_epsilon": 1e-3, "residual_in_fp32": False, "tie_word_embeddings": True,
-        "time_step_limit": [0.01, 0.2], "initializer_range": 0.1, "norm_before_gate": True,
-    }  # fmt: skip
+        "conv_kernel": 3,
+        "use_bias": True,
+        "use_conv_bias": False,
+        "chunk_size": 64,
+        "layer_norm_epsilon": 1e-3,
+        "residual_in_fp32": False,
+        "tie_word_embeddings": True,
+        "time_step_limit": [0.01, 0.2],
+        "initializer_range": 0.1,
+        "norm_before_gate": True,
+    }
     assert read_config(raw) == Mamba2Config(
         d_model=32, n_layer=2, vocab_size=101, pad_vocab_size_multiple=1, residual_in_fp32=False,
         tie_embeddings=True, norm_epsilon=1e-3, d_state=8, d_conv=3, expand=2, headdim=16, ngroups=2,
@@ -77,10 +90,16 @@ def test_settings_round_trip() -> None:
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {"match": True, "prior": True, "surroundings": True, "soft": True, "least_units": 300,
-                    "text_weight": 0.5},
+        "lexical": {
+            "match": True,
+            "prior": True,
+            "surroundings": True,
+            "soft": True,
+            "least_units": 300,
+            "text_weight": 0.5,
+        },
         "training": {"data": ["squad11"], "steps": 3},
-    }  # fmt: skip
+    }
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 

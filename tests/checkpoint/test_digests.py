@@ -135,8 +135,10 @@ def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
     ("value", "message"),
     [
         (None, r"spscanner\.sha256 is None; expected an object"),
-        ({"README.md": "0" * 64},
-         r"spscanner\.sha256\.README\.md: unknown file; expected model\.safetensors"),
+        (
+            {"README.md": "0" * 64},
+            r"spscanner\.sha256\.README\.md: unknown file; expected model\.safetensors",
+        ),
         ({"tokenizer.json": "0" * 63}, r"spscanner\.sha256\.tokenizer\.json holds no SHA-256"),
         ({"tokenizer.json": 3}, "holds no SHA-256"),
         ({"tokenizer.json": ["0" * 64]}, "holds no SHA-256"),
@@ -144,7 +146,7 @@ def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
         ({"config": "0" * 64}, r"its content is not the one of spscanner\.sha256\.config"),
         ({"config": ""}, r"its content is not the one of spscanner\.sha256\.config"),
     ],
-)  # fmt: skip
+)
 def test_digests_that_are_none(folder: Path, value: object, message: str) -> None:
     edit_digests(folder, value)
     refused(folder, "config.json", message)

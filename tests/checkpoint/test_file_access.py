@@ -11,10 +11,12 @@ from tests.checkpoint.conftest import refused, remove_digests
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 KINDS = {
-    "a named pipe": os.mkfifo, "a folder": os.mkdir, "a device": lambda path: os.symlink("/dev/zero", path),
+    "a named pipe": os.mkfifo,
+    "a folder": os.mkdir,
+    "a device": lambda path: os.symlink("/dev/zero", path),
     "Too many levels of symbolic links": lambda path: os.symlink(path.name, path),
     "No such file": lambda path: os.symlink("absent", path),
-}  # fmt: skip
+}
 
 
 @pytest.mark.timeout(60)

@@ -256,9 +256,14 @@ def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) 
 # transformers' layout
 
 TRANSFORMERS = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_heads": 4, "head_dim": 16, "n_groups": 2, "state_size": 8,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_heads": 4,
+    "head_dim": 16,
+    "n_groups": 2,
+    "state_size": 8,
     "vocab_size": 101,
-}  # fmt: skip
+}
 
 
 def save_transformers(folder: Path, kind: str, **keys: Any) -> Any:

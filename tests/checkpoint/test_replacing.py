@@ -145,5 +145,7 @@ def test_several_programs_save_to_one_folder(
         list(pool.map(save_often, range(4)))
     assert content(load_checkpoint(folder)) in wholes
     assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json", "model.safetensors", "tokenizer.json",
-    ]  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]

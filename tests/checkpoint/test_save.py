@@ -18,8 +18,10 @@ from tests.checkpoint.conftest import SETTINGS, refused
 
 def test_saved_files(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json", "model.safetensors", "tokenizer.json",
-    ]  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
     config = json.loads((folder / "config.json").read_text())
     digests = config["spscanner"].pop("sha256")
     assert sorted(digests) == ["config", "model.safetensors", "tokenizer.json"]

@@ -21,9 +21,11 @@ from tests.checkpoint.conftest import refused
 
 TENSORS = {
     "backbone.embedding.weight": torch.arange(12.0).reshape(4, 3),
-    "layer.mixer.A_log": torch.tensor([0.1, 0.2]), "layer.mixer.dt_bias": torch.tensor([0.3, 0.4]),
-    "layer.mixer.D": torch.tensor([0.5, 0.6]), "lm_head.weight": torch.ones(4, 3),
-}  # fmt: skip
+    "layer.mixer.A_log": torch.tensor([0.1, 0.2]),
+    "layer.mixer.dt_bias": torch.tensor([0.3, 0.4]),
+    "layer.mixer.D": torch.tensor([0.5, 0.6]),
+    "lm_head.weight": torch.ones(4, 3),
+}
 SHAPES = {name: tuple(tensor.shape) for name, tensor in TENSORS.items() if name != "lm_head.weight"}
 WHOLE = torch.ones(1000)
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
@@ -76,9 +78,11 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize(
     ("stored", "dtype"),
-    [*((torch.float32, dtype) for dtype in (torch.float32, torch.bfloat16)),
-     *((stored, torch.float32) for stored in (torch.float64, torch.float16, torch.bfloat16))],
-)  # fmt: skip
+    [
+        *((torch.float32, dtype) for dtype in (torch.float32, torch.bfloat16)),
+        *((stored, torch.float32) for stored in (torch.float64, torch.float16, torch.bfloat16)),
+    ],
+)
 def test_tensors_as_written(tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype) -> None:
     write(tmp_path, {name: tensor.to(stored) for name, tensor in TENSORS.items()})
     tensors = load(tmp_path, dtype)

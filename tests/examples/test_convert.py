@@ -41,8 +41,12 @@ def hotpotqa(folder: Path) -> Path:
     context = [["Otter", ["It swims.", " It eats fish."]], ["Heron", ["It flies."]]]
     facts = [["Heron", 0], ["Otter", 1], ["Otter", 9]]
     record = {
-        "_id": "h", "question": "Who?", "answer": "otter", "context": context, "supporting_facts": facts,
-    }  # fmt: skip
+        "_id": "h",
+        "question": "Who?",
+        "answer": "otter",
+        "context": context,
+        "supporting_facts": facts,
+    }
     (folder / "dev.json").write_text(json.dumps([record]))
     return folder / "dev.json"
 
@@ -51,9 +55,11 @@ def limit(folder: Path) -> Path:
     files: dict[str, list[dict[str, Any]]] = {
         "corpus": [{"_id": "Ada", "text": "Ada likes tea."}, {"_id": "Bo", "text": "Bo likes figs and tea."}],
         "queries": [{"_id": "q", "text": "Who likes figs?"}],
-        "qrels": [{"query-id": "q", "corpus-id": "Bo", "score": 1},
-                  {"query-id": "q", "corpus-id": "Ada", "score": 0}],
-    }  # fmt: skip
+        "qrels": [
+            {"query-id": "q", "corpus-id": "Bo", "score": 1},
+            {"query-id": "q", "corpus-id": "Ada", "score": 0},
+        ],
+    }
     for name, lines in files.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     return folder
@@ -74,12 +80,15 @@ def squad(folder: Path) -> Path:
     ("raw", "text", "quoted"),
     [
         (qmsum, "Ada: Hello.\nBo: It rains.", {"m1#s0": ["Bo: It rains."], "m1#t0": ["Bo: It rains."]}),
-        (hotpotqa, "Otter\nIt swims. It eats fish.\n\nHeron\nIt flies.",
-         {"h": ["It eats fish.", "It flies."]}),
+        (
+            hotpotqa,
+            "Otter\nIt swims. It eats fish.\n\nHeron\nIt flies.",
+            {"h": ["It eats fish.", "It flies."]},
+        ),
         (limit, "Ada likes tea.\n\nBo likes figs and tea.", {"q": ["Bo likes figs and tea."]}),
         (squad, "It rained.\n\nIn 1911 it froze.", {"a": ["1911"], "b": []}),
     ],
-)  # fmt: skip
+)
 def test_texts_and_evidence(
     raw: Callable[[Path], Path],
     text: str,

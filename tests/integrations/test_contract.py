@@ -255,13 +255,18 @@ def test_every_result_has_the_tokens_of_all_on_request(host: Host, mode: str) ->
     ("name", "value"),
     [
         *(("k", value) for value in (0, -3, 1.5, True, "3", "knee", "elbow:9-3")),
-        *(("k_per_document", 0), ("threshold", 1.5), ("threshold", float("nan")), ("require_answer", 2),
-          ("max_tokens", 0)),
+        *(
+            ("k_per_document", 0),
+            ("threshold", 1.5),
+            ("threshold", float("nan")),
+            ("require_answer", 2),
+            ("max_tokens", 0),
+        ),
         *(("count_tokens", "no_such"), ("count_tokens", 3), ("context_sentences", -1), ("order", "best")),
         *(("merge_adjacent", "yes"), ("diversity", 2), ("batch_size", 0), ("return_nodes", "nodes")),
         ("no_such_field", 3),
     ],
-)  # fmt: skip
+)
 def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: object) -> None:
     with pytest.raises((ValueError, TypeError), match=host.names.get(name, name)):
         host.of(DOCS, **{name: value})
@@ -275,8 +280,10 @@ def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: o
         ({"dtype": "float64"}, "dtype is 'float64'; expected 'auto'"),
         ({"backend": "triton"}, "backend is 'triton'; expected 'auto'"),
         ({"model": "/no/such/folder"}, "/no/such/folder: no such folder"),
-        ({"model": "my-scanner"},
-         "my-scanner: no such folder; expected the folder of a checkpoint, or a Hub"),
+        (
+            {"model": "my-scanner"},
+            "my-scanner: no such folder; expected the folder of a checkpoint, or a Hub",
+        ),
         ({"model": "a", "scorer": Uncounted()}, "got model and scorer"),
         ({"scorer": object()}, "scorer is object; expected an object with score_units"),
         ({"scorer": Uncounted(), "max_tokens": 9}, "got 9, but Uncounted counts no tokens"),
@@ -284,7 +291,7 @@ def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: o
         ({"model_kwargs": {"windows": 3}}, "got 'windows'; expected arguments of Scanner.from_pretrained"),
         ({"model_kwargs": {"device": "cpu"}}, "got 'device'"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_score_is_refused_early(host: Host, options: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         host.of([], **options)  # without a text nothing is loaded

@@ -29,13 +29,19 @@ TEXT = (
 )
 QUERY = "Who signed the treaty?"
 NAMES = {
-    "scanner": "scanner:{scanner}", "bm25": "bm25", "dense": "dense:{bert}",
-    "latechunking": "latechunking:{bert}", "crossencoder": "crossencoder:{classifier}",
-    "lateinteraction": "lateinteraction:{bert}", "mamba": "mamba:{mamba}",
-    "propositions": "propositions:{t5}", "remote": "remote:{address}",
-    "blocksearch": "blocksearch:{blocksearch}", "hybrid": "hybrid:scanner:{scanner}+bm25",
+    "scanner": "scanner:{scanner}",
+    "bm25": "bm25",
+    "dense": "dense:{bert}",
+    "latechunking": "latechunking:{bert}",
+    "crossencoder": "crossencoder:{classifier}",
+    "lateinteraction": "lateinteraction:{bert}",
+    "mamba": "mamba:{mamba}",
+    "propositions": "propositions:{t5}",
+    "remote": "remote:{address}",
+    "blocksearch": "blocksearch:{blocksearch}",
+    "hybrid": "hybrid:scanner:{scanner}+bm25",
     "cascade": "cascade:bm25>scanner:{scanner}@2",
-}  # fmt: skip
+}
 """A name of every kind, with places for tiny models."""
 
 EVERY = pytest.mark.parametrize(
@@ -65,10 +71,13 @@ def places(
     save_checkpoint(folder / "mamba", ScannerModel(config), ScannerSettings(), tiny_tokenizer)
     model.save(folder / "blocksearch")
     return {
-        "scanner": tiny_checkpoint, "bert": save_bert(folder / "bert", None),
-        "classifier": save_bert(folder / "classifier", 1), "mamba": folder / "mamba",
-        "blocksearch": folder / "blocksearch", "t5": t5,
-    }  # fmt: skip
+        "scanner": tiny_checkpoint,
+        "bert": save_bert(folder / "bert", None),
+        "classifier": save_bert(folder / "classifier", 1),
+        "mamba": folder / "mamba",
+        "blocksearch": folder / "blocksearch",
+        "t5": t5,
+    }
 
 
 @pytest.fixture
@@ -133,8 +142,12 @@ def evaluated(name: str, folder: Path, *options: str) -> int:
         evidence = [[text.index(words), text.index(words) + len(words)]]
         question = {"qid": f"q{number}", "question": asked, "evidence": evidence}
         document = {
-            "doc_id": f"d{number}", "source": "s", "split": "dev", "text": text, "questions": [question],
-        }  # fmt: skip
+            "doc_id": f"d{number}",
+            "source": "s",
+            "split": "dev",
+            "text": text,
+            "questions": [question],
+        }
         lines.append(json.dumps(document))
     data = folder / "data.jsonl"
     data.write_text("\n".join(lines), encoding="utf-8")

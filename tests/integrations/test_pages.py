@@ -35,9 +35,11 @@ SENTENCES = [
     "The harbour of Port Elm was built in 1701 by the\ntown's own people.",
     "In the winter of 1810 the council met\neleven times.",
     "A treaty was at last signed with the\nnorthern towns by Captain Moore.",
-    "Trade doubled within\nthree years.", "The lighthouse burned down in 1820.", "It was rebuilt in stone.",
+    "Trade doubled within\nthree years.",
+    "The lighthouse burned down in 1820.",
+    "It was rebuilt in stone.",
     "Its new lamp could be seen from\nthe far side of the strait.",
-]  # fmt: skip
+]
 
 
 def pages_of(host: Host) -> list[Doc]:

@@ -118,9 +118,11 @@ def test_langchain_joins_chunks(tiny_scanner: Scanner, chunks: list[Document], l
 def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
     documents = [LlamaDocument(text=text, id_=name, metadata={"name": name}) for name, text in TEXTS.items()]
     index = VectorStoreIndex.from_documents(
-        documents, storage_context=StorageContext.from_defaults(vector_store=store),
-        transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)], embed_model=LlamaWords(),
-    )  # fmt: skip
+        documents,
+        storage_context=StorageContext.from_defaults(vector_store=store),
+        transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)],
+        embed_model=LlamaWords(),
+    )
     return index, documents
 
 

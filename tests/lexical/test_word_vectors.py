@@ -100,8 +100,10 @@ def text(words: str) -> NDArray[np.uint8]:
         (changed("scales", lambda s: -s), r"the vector of 'repair' has length -1\.\d+"),
         (changed("scales", lambda s: s.astype(np.int64)), r"scales is int64 of shape \(6,\)"),
         (changed("words", lambda _: text("a\nb\nc")), r"3 words, 6 vectors and 6 scales"),
-        (changed("words", lambda _: text("a\nb\nc\na\ne\nf")),
-         r"word 3 is 'a', given before; expected every"),
+        (
+            changed("words", lambda _: text("a\nb\nc\na\ne\nf")),
+            r"word 3 is 'a', given before; expected every",
+        ),
         (changed("words", lambda _: text("a\nb\n\nd\ne\nf")), r"word 2 is '', empty; expected every"),
         (changed("words", lambda w: w.astype(np.int64)), r"words is int64 of shape \(\d+,\); expected bytes"),
         (changed("words", lambda _: np.array([0xFF], np.uint8)), r"words: 'utf-8' codec .*; expected UTF-8"),
@@ -109,7 +111,7 @@ def text(words: str) -> NDArray[np.uint8]:
         ({"words": text("a")}, r"arrays words; expected scales, source, vectors and words"),
         (changed("words", lambda w: w) | {"more": text("a")}, r"arrays more, scales, source, vectors, words"),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_cannot_be_right_is_refused(arrays: dict[str, NDArray[Any]], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         WordVectors.from_arrays(arrays)

@@ -36,22 +36,37 @@ def test_defaults_are_those_of_mamba_ssm() -> None:
     assert config == Mamba2Config(d_model=32, n_layer=2, vocab_size=101)
     assert (config.d_state, config.d_conv, config.expand, config.ngroups) == (128, 4, 2, 1)
     assert (config.rmsnorm, config.norm_before_gate, config.bias, config.conv_bias) == (
-        True, False, False, True,
-    )  # fmt: skip
+        True,
+        False,
+        False,
+        True,
+    )
     assert config.dt_limit == (0.0, float("inf"))
     assert config.pad_vocab_size_multiple == 8
 
 
 CONFIGS = st.builds(
-    Mamba2Config, d_model=st.sampled_from([32, 48]), n_layer=st.integers(1, 100),
-    vocab_size=st.integers(1, 10**6), pad_vocab_size_multiple=st.integers(1, 64),
-    residual_in_fp32=st.booleans(), tie_embeddings=st.booleans(), norm_epsilon=st.floats(0, 0.5),
-    d_state=st.integers(1, 512), d_conv=st.integers(1, 8), expand=st.integers(1, 4),
-    headdim=st.sampled_from([4, 8]), ngroups=st.sampled_from([1, 2]), D_has_hdim=st.booleans(),
-    rmsnorm=st.booleans(), norm_before_gate=st.booleans(),
-    dt_limit=st.sampled_from([(0.0, float("inf")), (0.001, 0.1), (0.5, float("inf"))]), bias=st.booleans(),
-    conv_bias=st.booleans(), chunk_size=st.integers(1, 1024),
-)  # fmt: skip
+    Mamba2Config,
+    d_model=st.sampled_from([32, 48]),
+    n_layer=st.integers(1, 100),
+    vocab_size=st.integers(1, 10**6),
+    pad_vocab_size_multiple=st.integers(1, 64),
+    residual_in_fp32=st.booleans(),
+    tie_embeddings=st.booleans(),
+    norm_epsilon=st.floats(0, 0.5),
+    d_state=st.integers(1, 512),
+    d_conv=st.integers(1, 8),
+    expand=st.integers(1, 4),
+    headdim=st.sampled_from([4, 8]),
+    ngroups=st.sampled_from([1, 2]),
+    D_has_hdim=st.booleans(),
+    rmsnorm=st.booleans(),
+    norm_before_gate=st.booleans(),
+    dt_limit=st.sampled_from([(0.0, float("inf")), (0.001, 0.1), (0.5, float("inf"))]),
+    bias=st.booleans(),
+    conv_bias=st.booleans(),
+    chunk_size=st.integers(1, 1024),
+)
 
 
 @given(CONFIGS)

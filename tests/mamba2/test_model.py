@@ -22,12 +22,20 @@ from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, ScannerMode
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
 WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "rmsnorm": {"rmsnorm": False}, "norm_before_gate": {"norm_before_gate": True},
-    "dt_limit": {"dt_limit": (0.01, 0.05)}, "dt_limit, one side": {"dt_limit": (0.02, math.inf)},
-    "bias": {"bias": True}, "conv_bias": {"conv_bias": False}, "D_has_hdim": {"D_has_hdim": True},
-    "d_conv 1": {"d_conv": 1}, "d_conv 2": {"d_conv": 2}, "one group": {"ngroups": 1},
-    "a group per head": {"ngroups": 6}, "expand": {"expand": 4}, "norm_epsilon": {"norm_epsilon": 0.1},
-}  # fmt: skip
+    "rmsnorm": {"rmsnorm": False},
+    "norm_before_gate": {"norm_before_gate": True},
+    "dt_limit": {"dt_limit": (0.01, 0.05)},
+    "dt_limit, one side": {"dt_limit": (0.02, math.inf)},
+    "bias": {"bias": True},
+    "conv_bias": {"conv_bias": False},
+    "D_has_hdim": {"D_has_hdim": True},
+    "d_conv 1": {"d_conv": 1},
+    "d_conv 2": {"d_conv": 2},
+    "one group": {"ngroups": 1},
+    "a group per head": {"ngroups": 6},
+    "expand": {"expand": 4},
+    "norm_epsilon": {"norm_epsilon": 0.1},
+}
 """What differs from CONFIG; `residual_in_fp32` is told apart in bfloat16 alone."""
 
 

@@ -87,16 +87,24 @@ def in_chunks(inputs: Sequence[Tensor], chunk_tokens: int) -> tuple[Tensor, Tens
 
 
 SHAPES = st.builds(
-    Shape, batch=st.integers(1, 3), tokens=st.integers(1, 70), groups=st.integers(1, 3),
-    heads_per_group=st.integers(1, 3), headdim=st.integers(1, 5), d_state=st.integers(1, 9),
-)  # fmt: skip
+    Shape,
+    batch=st.integers(1, 3),
+    tokens=st.integers(1, 70),
+    groups=st.integers(1, 3),
+    heads_per_group=st.integers(1, 3),
+    headdim=st.integers(1, 5),
+    d_state=st.integers(1, 9),
+)
 
 
 @settings(max_examples=300)
 @given(
-    SHAPES, st.one_of(st.integers(1, 80), st.sampled_from([1, 2, 16, 64, 256])), st.booleans(), st.booleans(),
+    SHAPES,
+    st.one_of(st.integers(1, 80), st.sampled_from([1, 2, 16, 64, 256])),
+    st.booleans(),
+    st.booleans(),
     st.integers(0, 2**32),
-)  # fmt: skip
+)
 @example(Shape(tokens=1), 64, False, False, 0)
 @example(Shape(tokens=64), 64, True, False, 0)
 @example(Shape(tokens=65), 64, False, False, 0)

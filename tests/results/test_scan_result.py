@@ -227,8 +227,11 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
     assert json.loads(written) == result.to_dict()
     assert json.loads(result.to_json(offsets="bytes")) == result.to_dict("bytes")
     assert {name: value for name, value in result.to_dict().items() if name != "sentences"} == {
-        "query": "Who \ud800?", "characters": len(result.text), "tokens_read": 9, "answerable": None,
-    }  # fmt: skip
+        "query": "Who \ud800?",
+        "characters": len(result.text),
+        "tokens_read": 9,
+        "answerable": None,
+    }
     for described, sentence in zip(result.to_dict()["sentences"], result.sentences, strict=True):
         assert result.text[described["start"] : described["end"]] == described["text"] == sentence.text
         assert (described["score"], described["logit"]) == (sentence.score, sentence.logit)

@@ -123,9 +123,11 @@ def test_same_sentences_as_the_plain_rules(
 
 # Counters for which the parts of a text add up to the whole.
 ADDITIVE: list[Callable[[str], int]] = [
-    count_words, len, lambda text: count_words(text) + 3 * text.count("\n"),
+    count_words,
+    len,
+    lambda text: count_words(text) + 3 * text.count("\n"),
     lambda text: 2 * len(text) + 5 * text.count(" "),
-]  # fmt: skip
+]
 
 
 @given(results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250))
@@ -145,10 +147,14 @@ def test_budget_is_filled_as_the_plain_rules_say(
 
 # Counters for which the parts of a text do not add up to the whole.
 COUNTERS: list[Callable[[str], int]] = [
-    count_words, len, lambda text: len(text) ** 2 // 50, lambda text: 2 + len(text) // 4,
-    lambda text: max(0, 60 - len(text)), lambda text: sum(map(ord, text)) % 17,
+    count_words,
+    len,
+    lambda text: len(text) ** 2 // 50,
+    lambda text: 2 + len(text) // 4,
+    lambda text: max(0, 60 - len(text)),
+    lambda text: sum(map(ord, text)) % 17,
     lambda text: 3 * text.count("\n"),
-]  # fmt: skip
+]
 
 
 def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]) -> list[int]:

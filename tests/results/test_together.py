@@ -16,9 +16,11 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
 
 
 @given(
-    st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4), st.none() | st.integers(1, 8),
-    st.integers(1, 3), st.none() | st.just(0.5),
-)  # fmt: skip
+    st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4),
+    st.none() | st.integers(1, 8),
+    st.integers(1, 3),
+    st.none() | st.just(0.5),
+)
 def test_most_of_each(logits: list[list[int]], top_k: int | None, most: int, threshold: float | None) -> None:
     results = [result([float(value) for value in each]) for each in logits]
     choose = Selection(top_k=top_k, top_k_per_text=most, threshold=threshold, order="score")

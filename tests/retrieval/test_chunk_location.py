@@ -48,8 +48,11 @@ def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
     locator = ChunkLocator(SOURCE)
     chunks = ["The well was dry.", "The bell rang.", "The well was dry.", "was dry."]
     assert [locator.locate(chunk) for chunk in chunks] == [
-        (0, 19, False), (20, 35, False), (36, 54, False), (46, 54, True),
-    ]  # fmt: skip
+        (0, 19, False),
+        (20, 35, False),
+        (36, 54, False),
+        (46, 54, True),
+    ]
     rows = ChunkLocator("aaaa")
     assert [rows.locate("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
 

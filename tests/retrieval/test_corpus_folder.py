@@ -256,10 +256,15 @@ def test_a_forged_file_is_refused(folder: Path, name: str, content: bytes) -> No
 
 @pytest.mark.parametrize(
     "content",
-    [DEEP, b'{"kind": "spscanner-rag corpus", "format": 1e999}', b"\xff\xfe", b" " * 70_000 + b"{}",
-     manifest_of({"documents.jsonl": {"file": 3}}),
-     manifest_of({"documents.jsonl": ENTRY} | {f"{n}": ENTRY for n in range(100)})],
-)  # fmt: skip
+    [
+        DEEP,
+        b'{"kind": "spscanner-rag corpus", "format": 1e999}',
+        b"\xff\xfe",
+        b" " * 70_000 + b"{}",
+        manifest_of({"documents.jsonl": {"file": 3}}),
+        manifest_of({"documents.jsonl": ENTRY} | {f"{n}": ENTRY for n in range(100)}),
+    ],
+)
 def test_a_forged_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(ValueError, match="manifest"):

@@ -18,9 +18,11 @@ from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.scorers import ScanCancelled
 
 TEXTS = [
-    "Cut the leek. Boil the soup for an hour.", "The stallion kicked him. He was bitten in the arm.",
-    "The council signed the treaty. The man wrote it down.", "",
-]  # fmt: skip
+    "Cut the leek. Boil the soup for an hour.",
+    "The stallion kicked him. He was bitten in the arm.",
+    "The council signed the treaty. The man wrote it down.",
+    "",
+]
 WEIGHTS = MeaningWeights(sentence=10.0)
 LIKE = (("animal", "stallion", "horse"), ("hurt", "bitten", "kicked"), ("soup", "leek", "meal"))
 ONE = ReadBounds(read_documents=1)

@@ -11,13 +11,30 @@ import pytest
 from spscanner_rag.retrieval import SentenceSearch
 
 OPTIONS: dict[str, Any] = {
-    "model": None, "scanner": None, "scorer": None, "backend": "auto", "device": "auto", "dtype": "auto",
-    "model_kwargs": {}, "best": 50, "best_of_each": None, "threshold": None, "require_answer": None,
-    "max_tokens": None, "count_tokens": None, "context_sentences": 0, "order": "score",
-    "merge_adjacent": False, "diversity": 1.0, "always_keep": None, "batch_size": 64,
-    "return_nodes": "sentence", "keep_retrieval_score": False, "keep_compression": False,
+    "model": None,
+    "scanner": None,
+    "scorer": None,
+    "backend": "auto",
+    "device": "auto",
+    "dtype": "auto",
+    "model_kwargs": {},
+    "best": 50,
+    "best_of_each": None,
+    "threshold": None,
+    "require_answer": None,
+    "max_tokens": None,
+    "count_tokens": None,
+    "context_sentences": 0,
+    "order": "score",
+    "merge_adjacent": False,
+    "diversity": 1.0,
+    "always_keep": None,
+    "batch_size": 64,
+    "return_nodes": "sentence",
+    "keep_retrieval_score": False,
+    "keep_compression": False,
     "of_the_class": "ignored",
-}  # fmt: skip
+}
 
 
 class Lengths:

@@ -38,8 +38,10 @@ def test_a_sentence_over_a_page_break_is_one() -> None:
     first, second = "It rained. The council signed a \n\n", "\ntreaty with the towns. Then they left."
     text = joined(page(first, 1), page(second, 2))
     assert sentences(text) == [
-        "It rained.", f"The council signed a{CONTINUED}treaty with the towns.", "Then they left.",
-    ]  # fmt: skip
+        "It rained.",
+        f"The council signed a{CONTINUED}treaty with the towns.",
+        "Then they left.",
+    ]
     start = text.text.index("The council")
     end = text.text.index(" Then")
     one, two = text.places(start, end)
@@ -76,9 +78,13 @@ FOOTERS = st.sampled_from(["", "\n{}", "\nReport\n", "\n\n{} of 9\n"])
 
 @settings(max_examples=80)
 @given(
-    st.lists(WORDS, min_size=1, max_size=6), HEADERS, FOOTERS, st.integers(4, 60), st.integers(0, 30),
+    st.lists(WORDS, min_size=1, max_size=6),
+    HEADERS,
+    FOOTERS,
+    st.integers(4, 60),
+    st.integers(0, 30),
     st.integers(),
-)  # fmt: skip
+)
 def test_every_part_of_every_sentence_stands_in_its_page(
     words: list[list[str]], header: str, footer: str, size: int, overlap: int, seed: int
 ) -> None:

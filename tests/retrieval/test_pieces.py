@@ -192,8 +192,10 @@ def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]]
 
 def test_of_two_that_contradict_neither_has_a_place() -> None:
     right, wrong, far = (
-        piece("The captain left at dawn.", 0), piece("Nobody signed.", 10), piece("A well.", 500),
-    )  # fmt: skip
+        piece("The captain left at dawn.", 0),
+        piece("Nobody signed.", 10),
+        piece("A well.", 500),
+    )
     text = joined([right, wrong, far])
     assert texts_of(text) == ["A well.", "The captain left at dawn.", "Nobody signed."]
     places = [text.place(run.start, run.end) for run in text.runs]
@@ -293,17 +295,21 @@ def loose(first: int, last: int, **options: Any) -> Piece:
         pytest.param([loose(0, 4), at(3, 7), loose(6, 10)], id="before and after"),
         pytest.param([at(0, 6), at(6, 12), *(loose(n, n + 1) for n in range(12))], id="parts of known ones"),
         pytest.param([loose(0, 6), loose(6, 12), *(loose(n, n + 1) for n in range(12))], id="parts of parts"),
-        pytest.param([loose(0, 12), loose(2, 8), loose(4, 6), loose(4, 6, position=1)],
-                     id="within each other"),
+        pytest.param(
+            [loose(0, 12), loose(2, 8), loose(4, 6), loose(4, 6, position=1)], id="within each other"
+        ),
         pytest.param([loose(0, 12), at(4, 6), at(9, 10)], id="around known ones"),
         pytest.param([at(0, 5), piece("\n".join(FACTS[1:3])), loose(3, 6)], id="other white space"),
         pytest.param(
-            [at(0, 6), at(6, 12),
-             *(piece(FACTS[n], stretch(n - n % 6, n + 1).index(FACTS[n])) for n in range(12))],
+            [
+                at(0, 6),
+                at(6, 12),
+                *(piece(FACTS[n], stretch(n - n % 6, n + 1).index(FACTS[n])) for n in range(12)),
+            ],
             id="offsets in the larger chunk",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_pieces_without_a_place_share_is_read_once(pieces: list[Piece], seed: int | None) -> None:
     pieces = list(pieces)
     if seed is not None:
@@ -463,9 +469,11 @@ def test_order(pieces: list[Piece], expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [*((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
-     *((True, None), (False, None), (None, None), ("iv", None), ("", None), ("1-2", None)),
-     *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None))],
-)  # fmt: skip
+    [
+        *((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
+        *((True, None), (False, None), (None, None), ("iv", None), ("", None), ("1-2", None)),
+        *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None)),
+    ],
+)
 def test_page_number(value: object, number: float | None) -> None:
     assert page_number(value) == number

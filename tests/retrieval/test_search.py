@@ -135,9 +135,11 @@ FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.lists(st.integers(-5, 5), max_size=6), min_size=1, max_size=6), st.none() | st.integers(1, 9),
-    st.none() | st.integers(1, 4), st.integers(1, 4),
-)  # fmt: skip
+    st.lists(st.lists(st.integers(-5, 5), max_size=6), min_size=1, max_size=6),
+    st.none() | st.integers(1, 9),
+    st.none() | st.integers(1, 4),
+    st.integers(1, 4),
+)
 def test_limits(logits: list[list[int]], top_k: int | None, per_text: int | None, batch_size: int) -> None:
     documents = [" ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits]
     ranked = sorted((-logit, number, i) for number, row in enumerate(logits) for i, logit in enumerate(row))
@@ -163,9 +165,11 @@ def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
     ]
     for context in (1, 5):
         hits = search(
-            Words(), QUERY, join_pieces(pages),
+            Words(),
+            QUERY,
+            join_pieces(pages),
             Selection(top_k=1, context=context, order="document", merge=True),
-        )  # fmt: skip
+        )
         assert found(hits) == ["c 9. d 3."]
     every = search(Words(), QUERY, join_pieces(pages), Selection(merge=True, order="document"))
     assert found(every) == ["a 1. b 2.", "c 9. d 3.", "e 8.", "f 7."]

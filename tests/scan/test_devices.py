@@ -39,13 +39,18 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("has", "device", "dtype", "device_reason", "dtype_reason"),
     [
-        ({"cuda": 2, "mps": True, "gpu_bfloat16": True}, "cuda", torch.bfloat16, "CUDA is available",
-         "natively"),
+        (
+            {"cuda": 2, "mps": True, "gpu_bfloat16": True},
+            "cuda",
+            torch.bfloat16,
+            "CUDA is available",
+            "natively",
+        ),
         ({"cuda": 1}, "cuda", torch.float32, "CUDA is available", "the GPU has no native bfloat16"),
         ({"mps": True}, "mps", torch.float32, "MPS is available", "always used on MPS"),
         ({}, "cpu", torch.float32, "neither CUDA nor MPS", "the CPU has no native bfloat16"),
     ],
-)  # fmt: skip
+)
 def test_auto_takes_cuda_then_mps_then_the_cpu(
     machine: Any, has: dict[str, Any], device: str, dtype: torch.dtype, device_reason: str, dtype_reason: str
 ) -> None:
@@ -94,9 +99,20 @@ def test_unknown_devices(machine: Any, device: Any) -> None:
 
 @pytest.mark.parametrize(
     "dtype",
-    ["int8", "float16", "fp32", "", "Float32", torch.float16, torch.int8, torch.float64, None, np.float32,
-     []],
-)  # fmt: skip
+    [
+        "int8",
+        "float16",
+        "fp32",
+        "",
+        "Float32",
+        torch.float16,
+        torch.int8,
+        torch.float64,
+        None,
+        np.float32,
+        [],
+    ],
+)
 def test_unknown_dtypes(machine: Any, dtype: Any) -> None:
     machine()
     with pytest.raises(ValueError, match=r"expected 'auto', 'float32' or 'bfloat16'$") as caught:
@@ -181,9 +197,17 @@ def test_hardware_threads_of_a_core_count_once(system: System, cpus: int, cores:
 
 @pytest.mark.parametrize(
     ("limit", "cores"),
-    [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("10000 100000", 1),
-     ("1600000 100000", 8), ("0 0", 8), ("", 8), ("what", 8)],
-)  # fmt: skip
+    [
+        ("max 100000", 8),
+        ("200000 100000", 2),
+        ("150000 100000", 2),
+        ("10000 100000", 1),
+        ("1600000 100000", 8),
+        ("0 0", 8),
+        ("", 8),
+        ("what", 8),
+    ],
+)
 @pytest.mark.parametrize("group", ["", "/app", "/app/worker"])
 @pytest.mark.parametrize("mounted", ["", "unified/"])
 def test_control_groups_version_2(system: System, limit: str, cores: int, group: str, mounted: str) -> None:

@@ -39,9 +39,11 @@ def sequence_token_by_token(
 
 @settings(max_examples=300)
 @given(
-    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30), question=st.integers(0, 4),
-    every=st.none() | st.integers(1, 20), part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
-)  # fmt: skip
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
+)
 def test_sequences_are_those_of_the_slow_way(
     lengths: list[int], question: int, every: int | None, part: tuple[int, int]
 ) -> None:

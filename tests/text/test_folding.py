@@ -47,14 +47,16 @@ def other_writings(text: str) -> dict[str, str]:
     for ligature, letters in (("ﬃ", "ffi"), ("ﬀ", "ff"), ("ﬁ", "fi"), ("ﬂ", "fl")):
         ligatures = ligatures.replace(letters, ligature)
     return {
-        "NFC": unicodedata.normalize("NFC", text), "NFD": unicodedata.normalize("NFD", text),
+        "NFC": unicodedata.normalize("NFC", text),
+        "NFD": unicodedata.normalize("NFD", text),
         "soft hyphens": re.sub(r"([aeiouy])([b-df-hj-np-tv-z])(?=[a-z])", "\\1\u00ad\\2", text),
         "zero-width": re.sub(r"(?<=\w)(?=\w)", "\u200b", text),
-        "directions": re.sub(r"(\w+)", "\u2068\\1\u2069", text), "ligatures": ligatures,
+        "directions": re.sub(r"(\w+)", "\u2068\\1\u2069", text),
+        "ligatures": ligatures,
         "full-width": "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() else c for c in text),
         "bold": "".join(chr(ord(c) - 97 + 0x1D41A) if "a" <= c <= "z" else c for c in text),
         "no-break spaces": text.replace(" f", "\u00a0f"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("written", list(other_writings(TEXT)))
@@ -114,10 +116,13 @@ def test_plain_text_is_the_same_object() -> None:
 
 
 any_text = st.text(
-    st.one_of(st.sampled_from([chr(code) for code in (*IGNORABLE, *COMPATIBLE)]),
-              st.sampled_from("ae\u0301\u0323\u0308. '\n-ᄀ\u1161\u11a8가นи"), st.characters(codec=None)),
+    st.one_of(
+        st.sampled_from([chr(code) for code in (*IGNORABLE, *COMPATIBLE)]),
+        st.sampled_from("ae\u0301\u0323\u0308. '\n-ᄀ\u1161\u11a8가นи"),
+        st.characters(codec=None),
+    ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40)

@@ -6,8 +6,14 @@ import pytest
 from spscanner_rag.text.offsets import counted
 
 TEXTS = [
-    "", "Plain text.", "Grüße aus Köln", "東京 is a city", "A 🦊 ran, 🐕 too.", "one \ud800 half", "é🦊\udfff",
-]  # fmt: skip
+    "",
+    "Plain text.",
+    "Grüße aus Köln",
+    "東京 is a city",
+    "A 🦊 ran, 🐕 too.",
+    "one \ud800 half",
+    "é🦊\udfff",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from spscanner_rag.text.pages import FEWEST_PAGES, LONGEST_LINE, page_bodies, sentence_goes_on
 
 BODIES = [
-    "The well was dry.\nNobody knew why.", "A ship came in.", "The bell rang.\n\nThen it rained.",
+    "The well was dry.\nNobody knew why.",
+    "A ship came in.",
+    "The bell rang.\n\nThen it rained.",
     "It ended.",
-]  # fmt: skip
+]
 
 
 def bodies(pages: Sequence[str], first: float = 1) -> list[str]:

@@ -118,8 +118,11 @@ def test_long_pieces_are_cut_at_lines_then_every_fifty_words(by_words: Reference
     line, long_line = "word " * 29 + "end\n", "a  \t b " * 60
     units = by_words.segment(line + line + long_line)
     assert [unit.model_text for unit in units] == [
-        line, line, *[" ".join("ab" * 25)] * 2, " ".join("ab" * 10),
-    ]  # fmt: skip
+        line,
+        line,
+        *[" ".join("ab" * 25)] * 2,
+        " ".join("ab" * 10),
+    ]
     assert_exact(line + line + long_line, units)
 
 

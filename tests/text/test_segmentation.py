@@ -57,8 +57,10 @@ def test_sentences_of_plain_prose() -> None:
         '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
     )
     assert sentences(text) == [
-        "Dr. Smith paid 3.5 million, e.g. in rents.", '"Why?" she asked; nobody knew!', "The rain began.",
-    ]  # fmt: skip
+        "Dr. Smith paid 3.5 million, e.g. in rents.",
+        '"Why?" she asked; nobody knew!',
+        "The rain began.",
+    ]
     first, second, last = SentenceSegmenter().segment(text)
     assert first.model_text == "  Dr. Smith paid 3.5 million, e.g. in rents. "
     assert second.model_text.endswith("knew!\r\n\r\n")
@@ -183,8 +185,10 @@ def test_a_panic_only(monkeypatch: pytest.MonkeyPatch, error: type[BaseException
     monkeypatch.setattr(sentencex, "get_sentence_boundaries", fail)
     with nullcontext() if survived else pytest.raises(KeyboardInterrupt):
         assert sentences("The first one. And the second? Yes.") == [
-            "The first one.", "And the second?", "Yes.",
-        ]  # fmt: skip
+            "The first one.",
+            "And the second?",
+            "Yes.",
+        ]
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -133,8 +133,11 @@ def test_a_row_of_a_table_in_markdown_is_a_unit_and_what_has_no_words_is_none() 
     rows = ["| Mill | Year |\n|---|---|", "| (a) | Built in May. |", "| (b) Dam | 1811 |"]
     assert sentences("Of old.\n\n" + "\n".join(rows) + "\n\nThe end.") == ["Of old.", *rows, "The end."]
     assert sentences("(See the law.\n)\n\nIt is old.\n\n* * *\n\nNo.") == [
-        "(See the law.\n)", "It is old.", "* * *", "No.",
-    ]  # fmt: skip
+        "(See the law.\n)",
+        "It is old.",
+        "* * *",
+        "No.",
+    ]
 
 
 def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:

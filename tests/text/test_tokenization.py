@@ -65,9 +65,11 @@ def train(model: Any, trainer: Any, pre_tokenizer: Any, normalizer: Any = None) 
 
 def bpe(pre_tokenizer: Any, normalizer: Any = None, model: Any = None) -> Tokenizer:
     trainer = trainers.BpeTrainer(
-        vocab_size=400, initial_alphabet=byte_level.alphabet(), special_tokens=["<|endoftext|>"],
+        vocab_size=400,
+        initial_alphabet=byte_level.alphabet(),
+        special_tokens=["<|endoftext|>"],
         show_progress=False,
-    )  # fmt: skip
+    )
     return train(model or models.BPE(), trainer, pre_tokenizer, normalizer)
 
 
@@ -208,9 +210,11 @@ WITHOUT_SPACES = ["gpt2", "gpt-neox", "cl100k", "nfkc, lower case", "wordpiece"]
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [*[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space, trimmed", "unigram")],
-     *[(kind, text) for kind in WITHOUT_SPACES for text in (LINES, JAPANESE)]],
-)  # fmt: skip
+    [
+        *[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space, trimmed", "unigram")],
+        *[(kind, text) for kind in WITHOUT_SPACES for text in (LINES, JAPANESE)],
+    ],
+)
 def test_ordinary_texts_are_never_tokenized_in_one_go(kind: str, text: str) -> None:
     watched: Any = Watched(KINDS[kind]())
     tokens = tokenize_units(watched, as_units(text), "contained", 1000)

@@ -25,11 +25,13 @@ from spscanner_rag.text.typesetting import as_written
         ("Die Hand- und Fuß-\nnoten, der Bäk-\r\nker", "Die Hand- und Fußnoten,\nder Bäcker"),
         ("the book-\nkeeper and the trek-\nking club", "the bookkeeper\nand the trekking\nclub"),
         ("inter-\nna-\ntional law", "interna-\ntional law"),
-        ("Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",
-         "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -"),
+        (
+            "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",
+            "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",
+        ),
         ("last-", "last-"),
     ],
-)  # fmt: skip
+)
 def test_words_are_as_they_were_written(page: str, written: str) -> None:
     assert as_written([page]) == [written]
 

@@ -66,9 +66,11 @@ def test_another_run_in_the_folder_is_refused(json_lines: Rows, run: Run, tmp_pa
     run(path, out)
     before = contents(out)
     others: list[Callable[[], object]] = [
-        lambda: run(json_lines(pairs(6), "other.jsonl"), out), lambda: run(path, out, top_k=3),
-        lambda: run(path, out, rows=2), lambda: run(path, out, files="b"),
-    ]  # fmt: skip
+        lambda: run(json_lines(pairs(6), "other.jsonl"), out),
+        lambda: run(path, out, top_k=3),
+        lambda: run(path, out, rows=2),
+        lambda: run(path, out, files="b"),
+    ]
     for other in others:
         with pytest.raises(OtherRunError, match="give the same again, or another --out"):
             other()

@@ -46,10 +46,12 @@ def test_threshold_and_texts(scanner: Scanner) -> None:
 
 def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
     rows = [
-        Row("a", None, "", "An empty question."), Row("b", None, "Who?", "He signed it."),
-        Row("c", error="text: missing"), Row("d", None, "Who?", " \n"),
+        Row("a", None, "", "An empty question."),
+        Row("b", None, "Who?", "He signed it."),
+        Row("c", error="text: missing"),
+        Row("d", None, "Who?", " \n"),
         Row("\ud800", None, "Who \udfff?", "A lone \ud800 surrogate."),
-    ]  # fmt: skip
+    ]
     records = scan_rows(scanner, rows, Selection())
     assert [record["error"] is None for record in records] == [False, True, False, True, True]
     assert records[3]["document_score"] is None

@@ -58,9 +58,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokeniz
         reanchor_tokens=64,
         match=False,
         prior=True,
-        training={"sources": ["stories", "contracts"], "validation": {"recall@10": 0.25},
-                  "[red]": "\x1b[31m"},
-    )  # fmt: skip
+        training={
+            "sources": ["stories", "contracts"],
+            "validation": {"recall@10": 0.25},
+            "[red]": "\x1b[31m",
+        },
+    )
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)
     return folder

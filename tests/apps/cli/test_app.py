@@ -45,10 +45,13 @@ def test_how_a_scan_that_stops_ends(
 
 @pytest.mark.parametrize(
     "command",
-    ["info {model}", "scan {document} --model {model} -q Who?",
-     "compare {document} --retrievers scanner:{model} -q Who?",
-     "eval {data} --retrievers scanner:{model} --context-ablation --out {data}.out"],
-)  # fmt: skip
+    [
+        "info {model}",
+        "scan {document} --model {model} -q Who?",
+        "compare {document} --retrievers scanner:{model} -q Who?",
+        "eval {data} --retrievers scanner:{model} --context-ablation --out {data}.out",
+    ],
+)
 def test_a_checkpoint_without_a_tokenizer_takes_the_one_given(
     run: Run, document: Path, published_checkpoint: Path, tmp_path: Path, command: str
 ) -> None:

@@ -37,9 +37,16 @@ def compare(run: Run, tiny_checkpoint: Path) -> Run:
 
 def test_as_the_library(compare: Run, document: Path, tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
     code, out, err = compare(
-        document, "--top-k", 3, "--evidence", f"{SIGNED},{DRY}", "--format", "json", "--count-tokens",
+        document,
+        "--top-k",
+        3,
+        "--evidence",
+        f"{SIGNED},{DRY}",
+        "--format",
+        "json",
+        "--count-tokens",
         "o200k_base",
-    )  # fmt: skip
+    )
     assert (code, err) == (0, "")
     assert out.isascii()
     found = compare_together(
@@ -159,10 +166,12 @@ def test_a_retriever_that_fails_leaves_nothing(
         (["--count-tokens", "nope"], "use one of"),
         (["--format", "csv"], "--format: got csv; expected text, json or html"),
         (["--out", "no-such-folder/a.html"], "there is no folder no-such-folder"),
-        (["--unit", "sentence,chunk,passage,document", "--retrievers", "bm25,hybrid:bm25+bm25,scanner"],
-         "got 9"),
+        (
+            ["--unit", "sentence,chunk,passage,document", "--retrievers", "bm25,hybrid:bm25+bm25,scanner"],
+            "got 9",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_options_are_one_line_and_exit_code_2(
     compare: Run, document: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:

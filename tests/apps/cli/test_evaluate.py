@@ -27,8 +27,11 @@ TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
 
 def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
     question = {
-        "qid": f"{doc_id}-q", "question": "Which otter swims?", "evidence": [[4, 9]], "answers": ["otter"],
-    }  # fmt: skip
+        "qid": f"{doc_id}-q",
+        "question": "Which otter swims?",
+        "evidence": [[4, 9]],
+        "answers": ["otter"],
+    }
     document = {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question]}
     return document | changes
 
@@ -355,8 +358,11 @@ def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
 
 
 KINDS_OF_RUN: dict[str, list[object]] = {
-    "plain": [], "calibration": ["--calibration"], "corpus": ["--corpus"], "among": ["--among", 2],
-}  # fmt: skip
+    "plain": [],
+    "calibration": ["--calibration"],
+    "corpus": ["--corpus"],
+    "among": ["--among", 2],
+}
 
 
 def interrupted(out: Path) -> bytes:

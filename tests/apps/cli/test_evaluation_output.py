@@ -34,15 +34,27 @@ RESULT = Result(rows_of(RECORDS, [SETTING]), [], [SETTING], [TABLE], {"further.j
 @pytest.mark.parametrize(
     ("difference", "low", "high", "expected"),
     [
-        (0.2, 0.1, 0.3,
-         "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval"),
-        (-0.2, -0.3, -0.1,
-         "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval"),
-        (0.2, -0.1, 0.5,
-         "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0)."),
+        (
+            0.2,
+            0.1,
+            0.3,
+            "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval",
+        ),
+        (
+            -0.2,
+            -0.3,
+            -0.1,
+            "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval",
+        ),
+        (
+            0.2,
+            -0.1,
+            0.5,
+            "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0).",
+        ),
         (0.2, None, None, "one or two: 1,234 questions do not tell which finds more."),
     ],
-)  # fmt: skip
+)
 def test_verdict_in_words(difference: float, low: float | None, high: float | None, expected: str) -> None:
     test = Difference(
         first="one", second="two", metric="recall@10", average="macro",

@@ -25,10 +25,12 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrieva
         ([(False, False)], "No retriever found any of the 2 evidence sentences."),
         ([(True,) * 3], "a found all 3 evidence sentences, the first at rank 1."),
         ([(True, True)], "a found both evidence sentences, the first at rank 1."),
-        ([(False, False), (True, False), (False, False)],
-         "b found 1 of 2 evidence sentences at rank 1; a found none and c found none."),
+        (
+            [(False, False), (True, False), (False, False)],
+            "b found 1 of 2 evidence sentences at rank 1; a found none and c found none.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_with_evidence_it_says_who_found_it(found: list[tuple[bool, ...]], sentence: str) -> None:
     assert verdict(compared(*found), "abc"[: len(found)]) == sentence
 

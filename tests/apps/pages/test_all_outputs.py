@@ -35,12 +35,20 @@ from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 
 HOSTILE = [
-    "one\ntwo\r\n## three\r| four |", "<img src=x onerror=alert(1)><script>alert(2)</script>",
-    "\x1b]0;title\x07\x1b[31mred\x9b2J", "a\u202eevil\u2066b\u200bc\u00add\u034fe\u3164f\U000e0100g",
-    '=HYPERLINK("http://x","y")', "@SUM(1)", "+1+1", "-2+3", "\t=1", "\r=2",
+    "one\ntwo\r\n## three\r| four |",
+    "<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "\x1b]0;title\x07\x1b[31mred\x9b2J",
+    "a\u202eevil\u2066b\u200bc\u00add\u034fe\u3164f\U000e0100g",
+    '=HYPERLINK("http://x","y")',
+    "@SUM(1)",
+    "+1+1",
+    "-2+3",
+    "\t=1",
+    "\r=2",
     "[/bold] [red]x[/] [link=http://x]y[/link] :smile:",
-    "[link](javascript:alert(1)) ![image](http://x/y.png) `code", "\ud800 lone",
-]  # fmt: skip
+    "[link](javascript:alert(1)) ![image](http://x/y.png) `code",
+    "\ud800 lone",
+]
 
 
 def results(name: str) -> Result:
@@ -110,10 +118,16 @@ def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path
     folder.mkdir()
     measured = "validation_recall" if stage == "evidence" else "validation_ranking"
     training = {
-        "stage": stage, "steps": 3, "hours": 0.1, "hardware": name, "started_from": name, "left_out": 1,
-        "recipe": {"stage": name, name: [name]}, "questions_by_source": {name: 3},
+        "stage": stage,
+        "steps": 3,
+        "hours": 0.1,
+        "hardware": name,
+        "started_from": name,
+        "left_out": 1,
+        "recipe": {"stage": name, name: [name]},
+        "questions_by_source": {name: 3},
         measured: {name: {"@1": 0.5}},
-    }  # fmt: skip
+    }
     settings: ScannerSettings = replace(tiny_scanner.checkpoint.settings, training=training)
     write_model_card(folder, tiny_scanner.checkpoint.model, settings)
     card = (folder / MODEL_CARD).read_text(encoding="utf-8")

@@ -123,13 +123,17 @@ def difference(second: str, points: float | None, p: float | None, **others: obj
         ([difference("b", 0.1, 0.05)], "No clear winner: between a and b, the difference may be chance."),
         ([difference("b", 0.1, None)], "No clear winner: between a and b, the difference may be chance."),
         (
-            [difference("b", 0.2, 0.001), difference("b", -0.9, 0.001, metric="ndcg@10"),
-             difference("b, chunks", 0.2, 0.001), difference("c:/x/d", 0.0, 1.0)],
+            [
+                difference("b", 0.2, 0.001),
+                difference("b", -0.9, 0.001, metric="ndcg@10"),
+                difference("b, chunks", 0.2, 0.001),
+                difference("c:/x/d", 0.0, 1.0),
+            ],
             "a is better than b and b chunks, by more than chance. Between a and c:d, the difference may be "
             "chance.",
         ),
     ],
-)  # fmt: skip
+)
 def test_the_first_sentence_says_who_is_better(differences: list[dict[str, object]], sentence: str) -> None:
     assert first_sentence(differences, {"c:/x/d": "c:d"}) == sentence
 

@@ -34,16 +34,24 @@ def test_a_pipe_gets_one_line_a_sentence() -> None:
     long = "The fourth " + "goes on and on and " * 20 + "ends."
     scanned = view(f"First one. |\nSecond one.|\r\n Third\n one. |{long}", logits=[-1, -2, 5, 0.5])
     assert render_documents([scanned], 1, io.StringIO()).splitlines() == [
-        f"a.txt {len(scanned.document.text)} characters, 4 sentences", "", "3:2", "            Second one.",
-        "  1  0.993  Third one.", f"            {long}",
-    ]  # fmt: skip
+        f"a.txt {len(scanned.document.text)} characters, 4 sentences",
+        "",
+        "3:2",
+        "            Second one.",
+        "  1  0.993  Third one.",
+        f"            {long}",
+    ]
 
 
 def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
     words = view(
-        "One. |Two. |Three. |Four.", top_k=2, context=2, logits=[3, 0, 0, 2], max_tokens=3,
+        "One. |Two. |Three. |Four.",
+        top_k=2,
+        context=2,
+        logits=[3, 0, 0, 2],
+        max_tokens=3,
         count_tokens=lambda text: len(re.findall(r"\w+", text)),
-    )  # fmt: skip
+    )
     lines = render_documents([words], 2, io.StringIO()).splitlines()
     shown = ["  1  0.953  One.", "            Two.", "", "1:21", "  2  0.881  Four."]
     assert lines[2:] == ["1:1", *shown]
@@ -81,9 +89,12 @@ def test_nothing_selected_and_nothing_to_select() -> None:
     nothing = view("One. |Two.", threshold=0.9, path="-")
     shown = render_documents([nothing, view(" ")], 1, io.StringIO())
     assert shown.splitlines() == [
-        "standard input 10 characters, 2 sentences", "No sentence was selected; the best score is 0.500.", "",
-        "a.txt 1 characters, 0 sentences", "No sentence was selected; it has none.",
-    ]  # fmt: skip
+        "standard input 10 characters, 2 sentences",
+        "No sentence was selected; the best score is 0.500.",
+        "",
+        "a.txt 1 characters, 0 sentences",
+        "No sentence was selected; it has none.",
+    ]
 
 
 def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.StringIO) -> None:

@@ -43,9 +43,11 @@ def test_a_contract(docx_of: Callable[..., bytes]) -> None:
     )
     shown = [(block.kind, found.text[block.start : block.end], block.level) for block in found.blocks]
     assert shown == [
-        ("heading", "Terms", 1), ("heading", "Prices", 2), ("header", "Item | Price", 0),
+        ("heading", "Terms", 1),
+        ("heading", "Prices", 2),
+        ("header", "Item | Price", 0),
         ("row", "Nut | 3 & 4", 0),
-    ]  # fmt: skip
+    ]
 
 
 def test_lists_notes_text_boxes_and_hidden_text(docx_of: Callable[..., bytes]) -> None:

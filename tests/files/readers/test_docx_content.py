@@ -129,8 +129,12 @@ def test_numbers_of_styles_stand_before_headings(docx_of: DocxOf) -> None:
     )
     found = read(docx_of, body, styles=styles, numbering=numbering)
     assert [block.title for block in found.blocks] == [
-        "Part A Terms", "A.1 Rent", "A.2 Term", "No", "Part B End",
-    ]  # fmt: skip
+        "Part A Terms",
+        "A.1 Rent",
+        "A.2 Term",
+        "No",
+        "Part B End",
+    ]
 
 
 LABELS = [("Tenant", "Anne Reed"), ("Signed on", "3 May 1811"), ("Rent", "40 marks")]
@@ -178,14 +182,19 @@ def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit
 
 def test_a_header_of_two_rows_and_merged_cells(docx_of: DocxOf) -> None:
     mark, down, on, two = (
-        "<w:tblHeader/>", '<w:vMerge w:val="restart"/>', "<w:vMerge/>", '<w:gridSpan w:val="2"/>',
-    )  # fmt: skip
+        "<w:tblHeader/>",
+        '<w:vMerge w:val="restart"/>',
+        "<w:vMerge/>",
+        '<w:gridSpan w:val="2"/>',
+    )
     made = table(
         row(cell("City", down), cell("People", two), properties=mark),
-        row(cell("", on), "1990", "2000", properties=mark), row(cell("Riga", down), "910", "760"),
-        row(cell("", on), "911", "761"), row(cell("All", two), "3"),
+        row(cell("", on), "1990", "2000", properties=mark),
+        row(cell("Riga", down), "910", "760"),
+        row(cell("", on), "911", "761"),
+        row(cell("All", two), "3"),
         row("7", "8", properties='<w:gridBefore w:val="1"/>'),
-    )  # fmt: skip
+    )
     found = read(docx_of, made)
     assert found.text.split("\n") == [
         "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3", "| 7 | 8"

@@ -72,11 +72,14 @@ def test_a_table_that_lays_out_a_page_is_text() -> None:
         (b"<p>na\xefve \x93x\x94", "naïve “x”"),
         (b"<meta charset=iso-8859-1><p>na\xefve \x93x\x94", "naïve “x”"),
         ("<meta charset='koi8-r'><p>да".encode("koi8-r"), "да"),
-        (b"<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>" + "東京".encode("shift_jis"), "東京"),
+        (
+            b"<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>" + "東京".encode("shift_jis"),
+            "東京",
+        ),
         ("<p>naïve".encode("utf-16"), "naïve"),
         (b"<meta charset=rot13><p>plain", "plain"),
     ],
-)  # fmt: skip
+)
 def test_encodings(data: bytes, text: str) -> None:
     assert read_html("a.html", data).text == text
 

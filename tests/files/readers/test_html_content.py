@@ -50,15 +50,17 @@ def test_merged_cells_keep_the_columns(rows: str, expected: str) -> None:
     [
         ("<tr><td><b>City</b><td><strong>People</strong><tr><td>Riga<td>910", "City | People"),
         ("<tr><td><th>1990<th>2000<tr><th>Riga<td>910<td>760", "| 1990 | 2000"),
-        ("<tr><td colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910",
-         "City | People"),
+        (
+            "<tr><td colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910",
+            "City | People",
+        ),
         ("<tr><td>City<td>Year<td>People<tr><td>Riga<td>1990<td>910", "City | Year | People"),
         ("<tr><th>Tenant<td>Anne Reed<tr><th>Rent<td>40 marks", None),
         ("<tr><td><b>Tenant</b><td>Anne<tr><td><b>Rent</b><td>40", None),
         ("<tr><td><b>Tenant:</b><td><b>Anne</b><tr><td>Rent:<td>40", None),
         ("<tr><td><b>a</b><td><b>b</b><tr><td><b>c</b><td><b>d</b>", None),
     ],
-)  # fmt: skip
+)
 def test_a_header_is_marked_or_looks_so(rows: str, header: str | None) -> None:
     found = page(f"<table>{rows}</table>")
     last = found.blocks[-1].header
@@ -103,8 +105,10 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
         (f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}</semantics></math>", "k=7"),
         ("<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac></math>", "(a+1)/2"),
         ("<math> <msup> <mi>r</mi> <mn>2</mn> </msup> <mtext> if </mtext> <mi>t</mi> </math>", "r^2 if t"),
-        ("<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2</mn></msqrt></math>",
-         "3√x√2"),
+        (
+            "<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2</mn></msqrt></math>",
+            "3√x√2",
+        ),
         (f"<math alttext='F'><semantics><mrow></mrow>{TEX}</semantics></math>", "E"),
         ("<math alttext='c^2'><mspace></mspace></math>", "c^2"),
         ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>", "m=3"),
@@ -116,7 +120,7 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
             "u",
         ),
     ],
-)  # fmt: skip
+)
 def test_formulas_are_text_once(body: str, expected: str) -> None:
     assert page(f"<p>Let {body}</p>").text == f"Let {expected}"
     assert page(f"<table><tr><td>a<td>{body}</table>").text == f"a | {expected}"
@@ -131,23 +135,33 @@ def test_readings_stand_behind_their_word() -> None:
 
 @pytest.mark.parametrize(
     "hidden",
-    ["<p style='visibility: hidden'>no</p>", "<div style='VISIBILITY:\n collapse'><p>no</p></div>",
-     "<dialog><p>no</p></dialog>", "<dialog id=x class=y>no</dialog>", "<div popover>no</div>",
-     "<div id='onetrust-banner-sdk'><p>We use cookies.</p><button>Accept</button></div>",
-     "<section class='site cookie-consent is-open' aria-label=x>no<ul><li>no</ul></section>",
-     "<div role=dialog aria-label='Cookie banner'>no</div>", "<aside class='gdpr-popup'>no</aside>",
-     "<div class='eu-cookie-compliance-x'>no</div><div class='privacy-banner'>no</div>"],
-)  # fmt: skip
+    [
+        "<p style='visibility: hidden'>no</p>",
+        "<div style='VISIBILITY:\n collapse'><p>no</p></div>",
+        "<dialog><p>no</p></dialog>",
+        "<dialog id=x class=y>no</dialog>",
+        "<div popover>no</div>",
+        "<div id='onetrust-banner-sdk'><p>We use cookies.</p><button>Accept</button></div>",
+        "<section class='site cookie-consent is-open' aria-label=x>no<ul><li>no</ul></section>",
+        "<div role=dialog aria-label='Cookie banner'>no</div>",
+        "<aside class='gdpr-popup'>no</aside>",
+        "<div class='eu-cookie-compliance-x'>no</div><div class='privacy-banner'>no</div>",
+    ],
+)
 def test_what_is_hidden_or_a_banner_is_not_read(hidden: str) -> None:
     assert page(f"<p>One.{hidden}<p>Two.").text == "One.\n\nTwo."
 
 
 @pytest.mark.parametrize(
     "shown",
-    ["<dialog open>yes</dialog>", "<details><summary>yes</summary></details>",
-     "<div class='cookie-recipes consent-form'>yes</div>", "<article class='cookie-notice'>yes</article>",
-     "<div style='visibility: visible'>yes</div>"],
-)  # fmt: skip
+    [
+        "<dialog open>yes</dialog>",
+        "<details><summary>yes</summary></details>",
+        "<div class='cookie-recipes consent-form'>yes</div>",
+        "<article class='cookie-notice'>yes</article>",
+        "<div style='visibility: visible'>yes</div>",
+    ],
+)
 def test_what_is_shown_is_read(shown: str) -> None:
     assert page(f"<p>One.</p>{shown}<p>Two.").text == "One.\n\nyes\n\nTwo."
     assert read_html("a.html", b"<html><body style='visibility:hidden' class='cookie-bar'>yes").text == "yes"

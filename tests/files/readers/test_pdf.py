@@ -44,8 +44,12 @@ def test_pages_without_running_lines(pdf_of: PdfOf) -> None:
 
 def test_words_that_lines_divide_are_whole_again(pdf_of: PdfOf) -> None:
     body = [
-        "Nobody came to the harbour.", "The repre-", "sentation of the towns", "was good.", "Then it rained.",
-    ]  # fmt: skip
+        "Nobody came to the harbour.",
+        "The repre-",
+        "sentation of the towns",
+        "was good.",
+        "Then it rained.",
+    ]
     pages = [["The Treaty", *body[turn:], *body[:turn], str(n)] for n, turn in enumerate((0, 3, 4))]
     found = read_pdf("a.pdf", pdf_of(pages))
     assert "-" not in found.text
@@ -125,14 +129,18 @@ def form(*given: dict[str, Any]) -> Callable[[Any], None]:
     [
         ({"FT": "/Tx", "T": "tenant", "V": "Bob Hale"}, "tenant: Bob Hale"),
         ({"FT": "/Tx", "T": "f1", "TU": "Name of the mill", "V": "Old\nMill"}, "Name of the mill: Old Mill"),
-        ({"FT": "/Btn", "T": "agreed", "V": "/Yes", "AS": "/Yes", "AP": {"N": {"Yes": {}, "Off": {}}}},
-         "agreed: Yes"),
-        ({"FT": "/Ch", "T": "towns", "Ff": 2**21, "Opt": ["Riga", "Cork", "Nice"], "V": ["Riga", "Nice"]},
-         "towns: Riga, Nice"),
+        (
+            {"FT": "/Btn", "T": "agreed", "V": "/Yes", "AS": "/Yes", "AP": {"N": {"Yes": {}, "Off": {}}}},
+            "agreed: Yes",
+        ),
+        (
+            {"FT": "/Ch", "T": "towns", "Ff": 2**21, "Opt": ["Riga", "Cork", "Nice"], "V": ["Riga", "Nice"]},
+            "towns: Riga, Nice",
+        ),
         ({"T": "city", "Parent": {"FT": "/Ch", "T": "home", "V": "Riga"}}, "home.city: Riga"),
         ({"Subtype": "/FreeText", "Contents": "Paid on 3 May."}, "Paid on 3 May."),
     ],
-)  # fmt: skip
+)
 def test_what_is_typed_into_a_form_is_read(pdf_of: PdfOf, field: dict[str, Any], expected: str) -> None:
     found = read_here(
         pdf_of([["A form."], ["Its end."]], finish=form(field, field, {"FT": "/Tx", "T": "empty"}))

@@ -48,11 +48,13 @@ def turned(page: int, letters: int) -> Callable[[Any], None]:
     [
         ("The mill by the weir was sold twice.", [(1, "The mill by the weir was sold twice.")]),
         ("Its wheel was\nof oak.", [(1, "Its wheel was"), (1, "of oak.")]),
-        ("The miller repre-\nsents the valley in the council.",
-         [(1, "The miller repre"), (2, "sents the valley in the council.")]),
+        (
+            "The miller repre-\nsents the valley in the council.",
+            [(1, "The miller repre"), (2, "sents the valley in the council.")],
+        ),
         ("He has two daughters (and a dog).", [(2, "He has two daughters (and a dog).")]),
     ],
-)  # fmt: skip
+)
 def test_the_text_in_the_boxes_is_the_sentence(
     pdf_of: PdfOf, finish: Callable[[Any], None], sentence: str, shown: list[tuple[int, str]]
 ) -> None:

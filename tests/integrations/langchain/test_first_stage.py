@@ -25,9 +25,13 @@ def chunks_of(
 @pytest.mark.parametrize("with_start", [False, True])
 @pytest.mark.parametrize(
     ("key", "change"),
-    [*product(("source", None), ("none", "store", "without metadata")), ("source", "unknown key"),
-     ("source", "other metadata"), (None, "other metadata")],
-)  # fmt: skip
+    [
+        *product(("source", None), ("none", "store", "without metadata")),
+        ("source", "unknown key"),
+        ("source", "other metadata"),
+        (None, "other metadata"),
+    ],
+)
 def test_a_chunk_finds_its_document(
     word_scorer: Any,
     documents: list[Document],

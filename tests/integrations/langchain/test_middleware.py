@@ -125,10 +125,12 @@ def test_two_results_of_one_turn_are_kept_side_by_side() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{"title": "Treaty", "body": REPORT, "pages": [1.50, 2], 'a "quoted" name': True},
-     [{"url": "a", "text": FILLER * 20}, {"url": "b", "text": f'"{REPORT}"\n\u00df'}],
-     {FILLER * 20: {"inner": [REPORT, None]}}],
-)  # fmt: skip
+    [
+        {"title": "Treaty", "body": REPORT, "pages": [1.50, 2], 'a "quoted" name': True},
+        [{"url": "a", "text": FILLER * 20}, {"url": "b", "text": f'"{REPORT}"\n\u00df'}],
+        {FILLER * 20: {"inner": [REPORT, None]}},
+    ],
+)
 def test_json_stays_json_and_only_its_long_strings_are_cut(data: Any) -> None:
     def without(value: Any) -> Any:
         if isinstance(value, dict):

@@ -62,9 +62,11 @@ def test_what_the_framework_saves_and_traces_holds_no_token(documents: list[Docu
         assert own._search().choice.token.value == secret  # but it is used
     assert pickle.loads(pickle.dumps(retriever))._search().choice.token.value is None
     shown = [
-        dumpd(retriever), retriever.model_dump_json(exclude={"documents", "count_tokens"}),
-        dumpd(retriever | (lambda found: found)), retriever._get_ls_params(),
-    ]  # fmt: skip
+        dumpd(retriever),
+        retriever.model_dump_json(exclude={"documents", "count_tokens"}),
+        dumpd(retriever | (lambda found: found)),
+        retriever._get_ls_params(),
+    ]
     assert not any(secret in str(text) for text in shown)
     assert "lighthouse" not in repr(retriever)
     assert "lighthouse" not in str(shown[0])

@@ -48,9 +48,11 @@ def corpora(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
     ]
     size = draw(st.integers(8, 200))
     splitter = RecursiveCharacterTextSplitter(
-        chunk_size=size, chunk_overlap=draw(st.integers(0, size // 2)), add_start_index=True,
+        chunk_size=size,
+        chunk_overlap=draw(st.integers(0, size // 2)),
+        add_start_index=True,
         strip_whitespace=draw(st.booleans()),
-    )  # fmt: skip
+    )
     chunks = splitter.split_documents(wholes)
     random.Random(draw(st.integers(0, 9))).shuffle(chunks)
     return wholes, chunks
@@ -147,8 +149,10 @@ def test_chunks_that_do_not_know_their_place_give_each_sentence_once(unknown: st
     )
     tokens = {"length_function": lambda text: len(text) // 4, "separators": ["\n\n", ". ", " "]}
     options: dict[str, Any] = {
-        "chunk_size": 150, "chunk_overlap": 60, "add_start_index": unknown != "no offsets",
-    }  # fmt: skip
+        "chunk_size": 150,
+        "chunk_overlap": 60,
+        "add_start_index": unknown != "no offsets",
+    }
     if unknown == "tokens":
         options |= tokens | {"chunk_size": 30, "chunk_overlap": 20}
     chunks = RecursiveCharacterTextSplitter(**options).split_documents([whole])

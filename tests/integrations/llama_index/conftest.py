@@ -63,9 +63,11 @@ def chunks(documents: list[Document]) -> list[BaseNode]:
     """Nodes of about two sentences, with an overlap."""
     numbers = iter(range(1000))
     splitter = SentenceSplitter(
-        chunk_size=40, chunk_overlap=14, include_metadata=True, id_func=lambda i,
-        doc: f"chunk-{next(numbers)}",
-    )  # fmt: skip
+        chunk_size=40,
+        chunk_overlap=14,
+        include_metadata=True,
+        id_func=lambda i, doc: f"chunk-{next(numbers)}",
+    )
     bare = [
         document.model_copy(
             update={"excluded_embed_metadata_keys": ["tags"], "excluded_llm_metadata_keys": ["tags"]}

@@ -44,9 +44,11 @@ def test_rerank_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, 
     ((kind, payload),) = recorder.callbacks.starts
     assert kind == CBEventType.RERANKING
     assert payload == {
-        EventPayload.NODES: nodes, EventPayload.MODEL_NAME: "WordScorer", EventPayload.QUERY_STR: QUERY,
+        EventPayload.NODES: nodes,
+        EventPayload.MODEL_NAME: "WordScorer",
+        EventPayload.QUERY_STR: QUERY,
         EventPayload.TOP_K: 2,
-    }  # fmt: skip
+    }
     assert recorder.callbacks.ends == [(CBEventType.RERANKING, {EventPayload.NODES: found})]
     end.nodes.clear()  # a handler cannot change the result
     recorder.callbacks.ends[0][1][EventPayload.NODES].clear()

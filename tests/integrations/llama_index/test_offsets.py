@@ -47,10 +47,14 @@ def chunked(document: Document, kind: str, size: int, overlap: int) -> list[Base
 
 @settings(max_examples=40)
 @given(
-    texts=st.lists(texts, min_size=1, max_size=2), kind=st.sampled_from(["sentence", "token"]),
-    size=st.integers(5, 60), overlap=st.integers(0, 20), seed=st.integers(0, 100), keep=st.floats(0.3, 1.0),
+    texts=st.lists(texts, min_size=1, max_size=2),
+    kind=st.sampled_from(["sentence", "token"]),
+    size=st.integers(5, 60),
+    overlap=st.integers(0, 20),
+    seed=st.integers(0, 100),
+    keep=st.floats(0.3, 1.0),
     merge=st.booleans(),
-)  # fmt: skip
+)
 def test_every_span_indexes_its_document(
     texts: list[str], kind: str, size: int, overlap: int, seed: int, keep: float, merge: bool
 ) -> None:

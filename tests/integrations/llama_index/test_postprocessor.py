@@ -43,10 +43,12 @@ def test_own_metadata_stays_out_of_what_models_read(chunks: list[BaseNode], word
 
 def test_templates_and_separators_of_the_node_are_kept() -> None:
     node = TextNode(
-        text="He signed the treaty. It rained.", metadata={"a": 1, "b": 2},
-        metadata_template="{key} = {value}", metadata_separator=" | ",
+        text="He signed the treaty. It rained.",
+        metadata={"a": 1, "b": 2},
+        metadata_template="{key} = {value}",
+        metadata_separator=" | ",
         text_template="[{metadata_str}] {content}",
-    )  # fmt: skip
+    )
     found = reranked([node], top_n=1)
     assert (
         found[0].node.get_content(metadata_mode=MetadataMode.LLM) == "[a = 1 | b = 2] He signed the treaty."
@@ -58,9 +60,11 @@ def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
         ImageNode(image_url="https://example.org/a.png", id_="image"),
         ImageNode(text="He signed the treaty.", image_url="https://example.org/a.png", id_="captioned"),
         ImageDocument(text="He signed the treaty.", image=b"aGk=", id_="image document"),
-        Node(image_resource=MediaResource(data=b"x"), id_="resource"), TextNode(text="", id_="empty"),
-        TextNode(text=" \n ", id_="white"), Document(text="", id_="empty document"),
-    ]  # fmt: skip
+        Node(image_resource=MediaResource(data=b"x"), id_="resource"),
+        TextNode(text="", id_="empty"),
+        TextNode(text=" \n ", id_="white"),
+        Document(text="", id_="empty document"),
+    ]
     post = SPScannerPostprocessor(scorer=word_scorer)
     assert post.postprocess_nodes([NodeWithScore(node=node) for node in nodes], query_str=QUERY) == []
     nodes.insert(3, TextNode(text="The captain signed.", id_="text"))
@@ -143,9 +147,14 @@ def test_sentence_nodes_say_where_they_come_from(chunks: list[BaseNode]) -> None
 @pytest.mark.parametrize("budget", [40, 160, 400])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"merge_adjacent": True}, {"context_sentences": 1}, {"return_nodes": "pruned"},
-     {"order": "document"}],
-)  # fmt: skip
+    [
+        {},
+        {"merge_adjacent": True},
+        {"context_sentences": 1},
+        {"return_nodes": "pruned"},
+        {"order": "document"},
+    ],
+)
 @pytest.mark.parametrize("long", [0, 20])
 def test_a_budget_holds_for_what_is_sent(
     chunks: list[BaseNode], word_scorer: Any, budget: int, options: dict[str, Any], long: int

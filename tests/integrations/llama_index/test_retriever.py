@@ -161,10 +161,12 @@ def test_index_nodes_stand_for_what_they_point_to(documents: list[Document], wor
 
 @pytest.mark.parametrize(
     "other",
-    [Document(text="Another text.", id_="d"),
-     Document(text="One text.", id_="d", metadata={"page_label": "2"}),
-     TextNode(text="One text, longer.", id_="d")],
-)  # fmt: skip
+    [
+        Document(text="Another text.", id_="d"),
+        Document(text="One text.", id_="d", metadata={"page_label": "2"}),
+        TextNode(text="One text, longer.", id_="d"),
+    ],
+)
 def test_two_different_ones_with_one_id_are_refused(other: BaseNode, word_scorer: Any) -> None:
     one = Document(text="One text.", id_="d")
     message = r"nodes: got two different ones with the id 'd'; expected an id of its own for each"

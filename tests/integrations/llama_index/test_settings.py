@@ -53,14 +53,29 @@ def test_an_assignment_is_checked_and_a_refused_one_changes_nothing(word_scorer:
 
 def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
     settings: dict[str, Any] = {
-        "model": "some/folder", "backend": "torch",
-        "model_kwargs": {"local_files_only": True, "revision": "main"}, "top_n": 7, "threshold": 0.25,
-        "require_answer": None, "max_tokens": 100, "count_tokens": "o200k_base", "context_sentences": 2,
-        "order": "document", "merge_adjacent": True, "diversity": 0.7, "always_keep": [r"\d+ EUR"],
-        "device": "cpu", "dtype": "float32", "batch_size": 3, "return_nodes": "pruned",
-        "keep_retrieval_score": True, "keep_compression": True, "group_by": "document",
-        "document_key": "file_path", "top_n_per_document": 4,
-    }  # fmt: skip
+        "model": "some/folder",
+        "backend": "torch",
+        "model_kwargs": {"local_files_only": True, "revision": "main"},
+        "top_n": 7,
+        "threshold": 0.25,
+        "require_answer": None,
+        "max_tokens": 100,
+        "count_tokens": "o200k_base",
+        "context_sentences": 2,
+        "order": "document",
+        "merge_adjacent": True,
+        "diversity": 0.7,
+        "always_keep": [r"\d+ EUR"],
+        "device": "cpu",
+        "dtype": "float32",
+        "batch_size": 3,
+        "return_nodes": "pruned",
+        "keep_retrieval_score": True,
+        "keep_compression": True,
+        "group_by": "document",
+        "document_key": "file_path",
+        "top_n_per_document": 4,
+    }
     post = SPScannerPostprocessor(**settings)
     data = post.to_dict()
     assert data == {**settings, "scorer": None, "class_name": "SPScannerPostprocessor"}

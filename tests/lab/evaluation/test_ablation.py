@@ -52,8 +52,10 @@ def test_chunks_are_scanned_alone() -> None:
 
 def test_names_that_files_of_runs_have() -> None:
     assert [setting.name for setting in ablations()] == [
-        "scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens",
-    ]  # fmt: skip
+        "scanner, sentence alone",
+        "scanner, chunk of 1,024 tokens alone",
+        "scanner, 1,024 tokens",
+    ]
     assert list(ablated("scanner", CPU)) == ablations()
     asked = [Setting("bm25"), Setting("scanner:a"), Setting("scanner:b"), Setting("scanner:a", "chunk")]
     assert scanners_among(asked) == ["scanner:a", "scanner:b"]

@@ -149,11 +149,16 @@ def scored(
 
 BM25 = AnswerSet(
     "bm25",
-    (scored("a", "1", 1.0, True), scored("a", "2", 0.5, False), scored("b", "3", 0.25, None),
-     scored("b", "4", None, None, None), scored("b", "5", 0.75, True)),
+    (
+        scored("a", "1", 1.0, True),
+        scored("a", "2", 0.5, False),
+        scored("b", "3", 0.25, None),
+        scored("b", "4", None, None, None),
+        scored("b", "5", 0.75, True),
+    ),
     Asked(5, Usage(1_000, 50)),
     Asked(4, Usage(300, 20)),
-)  # fmt: skip
+)
 NOTHING = AnswerSet("whole document", (scored("a", "1", None, None, None),), Asked(1, Usage(9, 0)), Asked())
 
 

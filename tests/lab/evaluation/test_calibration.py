@@ -18,10 +18,13 @@ def record(source: str, doc: str, qid: str, p: list[float], relevant: list[bool]
 
 
 RECORDS = [
-    record("a", "d1", "q1", [0.02, 0.9], [False, True]), record("a", "d2", "q2", [0.02, 0.5], [False, True]),
-    record("a", "d2", "q3", [0.02, 0.3], [False, True]), record("a", "d1", "n1", [0.02, 0.6], None),
-    record("a", "d2", "n2", [0.02, 0.1], None), record("b", "d3", "q4", [0.02, 0.03], [False, False]),
-]  # fmt: skip
+    record("a", "d1", "q1", [0.02, 0.9], [False, True]),
+    record("a", "d2", "q2", [0.02, 0.5], [False, True]),
+    record("a", "d2", "q3", [0.02, 0.3], [False, True]),
+    record("a", "d1", "n1", [0.02, 0.6], None),
+    record("a", "d2", "n2", [0.02, 0.1], None),
+    record("b", "d3", "q4", [0.02, 0.03], [False, False]),
+]
 ROWS = {row["source"]: row for row in calibration_rows(RECORDS, [SCANNER])}
 
 
@@ -33,8 +36,11 @@ def test_calibration_error() -> None:
     pooled = (4 * 0.02 + 0.03 + 0.1 + 0.5 + 0.7) / 8
     assert ROWS["micro"]["calibration_error"] == pytest.approx(pooled)
     assert {source: row["sentences"] for source, row in ROWS.items()} == {
-        "a": 6, "b": 2, "macro": 8, "micro": 8,
-    }  # fmt: skip
+        "a": 6,
+        "b": 2,
+        "macro": 8,
+        "micro": 8,
+    }
 
 
 def test_rates_at_the_threshold() -> None:

@@ -159,9 +159,11 @@ def test_scores_know_the_collection() -> None:
 def test_a_scanner_has_its_own_units(layout: str, wrapped: str, request: pytest.FixtureRequest) -> None:
     scanner = Scanner.from_pretrained(request.getfixturevalue(layout), device="cpu", dtype="float32")
     scorer = {
-        "alone": scanner, "hybrid": Hybrid([BM25(), scanner]),
-        "cascade": Cascade(BM25(), scanner, unit="sentence"), "first of a hybrid": Hybrid([scanner, BM25()]),
-    }[wrapped]  # fmt: skip
+        "alone": scanner,
+        "hybrid": Hybrid([BM25(), scanner]),
+        "cascade": Cascade(BM25(), scanner, unit="sentence"),
+        "first of a hybrid": Hybrid([scanner, BM25()]),
+    }[wrapped]
     corpus = corpus_of([SMALL_TEXT + TEXT, TEXT])
     setting = Setting("scanner:any")
     ask = Ask(setting, setting, lambda: [corpus], 1)
@@ -277,10 +279,12 @@ def test_the_first_stretch_with_the_evidence_of_the_most_questions() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["It rained.", "Herons rest, and otters swim! ", "Why?", "\n\n", "One. "]),
-             max_size=30),
+    st.lists(
+        st.sampled_from(["It rained.", "Herons rest, and otters swim! ", "Why?", "\n\n", "One. "]),
+        max_size=30,
+    ),
     st.data(),
-)  # fmt: skip
+)
 def test_whole_sentences_and_exact_evidence(parts: list[str], data: st.DataObject) -> None:
     text = " ".join(parts)
     spans = [(unit.start, unit.end) for unit in SentenceSegmenter().segment(text)]

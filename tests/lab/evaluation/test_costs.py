@@ -50,9 +50,12 @@ def counted(model: torch.nn.Module, *inputs: torch.Tensor, **options: object) ->
 @pytest.mark.parametrize("chunks", [1, 3])
 @pytest.mark.parametrize(
     "config",
-    [SMALL, replace(SMALL, ngroups=2, d_conv=3, expand=1),
-     replace(SMALL, d_state=64, headdim=32, bias=True, rmsnorm=False)],
-)  # fmt: skip
+    [
+        SMALL,
+        replace(SMALL, ngroups=2, d_conv=3, expand=1),
+        replace(SMALL, d_state=64, headdim=32, bias=True, rmsnorm=False),
+    ],
+)
 def test_equals_a_forward_pass(config: Mamba2Config, chunks: int, batch: int) -> None:
     tokens = chunks * CHUNK_TOKENS
     model, input_ids = ScannerModel(config), torch.zeros(batch, tokens, dtype=torch.long)
@@ -93,9 +96,13 @@ def test_the_papers_table(name: str, paper: float, ours: int, with_head: int) ->
 def bert(shape: EncoderShape) -> torch.nn.Module:
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
-        vocab_size=50, hidden_size=shape.d_model, num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads, intermediate_size=shape.feed_forward, attn_implementation="eager",
-    )  # fmt: skip
+        vocab_size=50,
+        hidden_size=shape.d_model,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.feed_forward,
+        attn_implementation="eager",
+    )
     model: torch.nn.Module = transformers.BertModel(config, add_pooling_layer=False).eval()
     return model
 

@@ -88,9 +88,13 @@ def test_ir_measures_agrees_on_our_run_files(tmp_path: Path, first_stage: str, a
     assert (len(judged.documents), len(judged.queries), judged.left_out) == (8, 7, 1)
     retriever = Setting("bm25") if first_stage == "none" else Setting("scanner")
     study = judged_study_of(
-        [retriever], judged, first_stages=[first_stage], read_documents=3, cutoffs=CUTOFFS,
+        [retriever],
+        judged,
+        first_stages=[first_stage],
+        read_documents=3,
+        cutoffs=CUTOFFS,
         aggregation=aggregation,
-    )  # fmt: skip
+    )
     file = RecordFile(tmp_path / "out", study.arguments)
     (ask,) = study.asks
     ask.run({retriever: BM25()}, {}, len, file)

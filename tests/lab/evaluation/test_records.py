@@ -121,9 +121,17 @@ def test_retrievers_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"\xff", b"[]", b"{}", b'{"format": 2, "retrievers": 1}',
-     b'{"format": 2, "seed": 0, "seed": 0}', b"[" * 100_000],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b'{"format": 2, "retrievers": 1}',
+        b'{"format": 2, "seed": 0, "seed": 0}',
+        b"[" * 100_000,
+    ],
+)
 def test_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)

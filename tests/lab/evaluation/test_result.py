@@ -36,11 +36,15 @@ def record(
 
 
 RECORDS = [
-    record(SETTINGS[0], "a", "d1", "q1", 1.0), record(SETTINGS[0], "a", "d1", "q2", 0.0),
-    record(SETTINGS[0], "a", "d2", "q3", 1.0, 50_000), record(SETTINGS[0], "b", "d3", "q4", 0.0),
-    record(SETTINGS[1], "a", "d1", "q1", 0.5), record(SETTINGS[1], "a", "d1", "q2", 0.0),
-    record(SETTINGS[1], "a", "d2", "q3", 0.5), record(SETTINGS[1], "b", "d3", "q4", 0.0),
-]  # fmt: skip
+    record(SETTINGS[0], "a", "d1", "q1", 1.0),
+    record(SETTINGS[0], "a", "d1", "q2", 0.0),
+    record(SETTINGS[0], "a", "d2", "q3", 1.0, 50_000),
+    record(SETTINGS[0], "b", "d3", "q4", 0.0),
+    record(SETTINGS[1], "a", "d1", "q1", 0.5),
+    record(SETTINGS[1], "a", "d1", "q2", 0.0),
+    record(SETTINGS[1], "a", "d2", "q3", 0.5),
+    record(SETTINGS[1], "b", "d3", "q4", 0.0),
+]
 
 
 def value(metric: str, k: int | None, source: str, retriever: str = "scanner") -> float:
@@ -113,9 +117,11 @@ def test_every_question_is_in_the_bin_of_its_length() -> None:
         if (row["metric"], row["source"]) == ("recall_by_length", "a")
     }
     assert found == {
-        0: (pytest.approx(0.05), 2), 10_000: (pytest.approx(0.25), 2), 20_000: (pytest.approx(0.4), 1),
+        0: (pytest.approx(0.05), 2),
+        10_000: (pytest.approx(0.25), 2),
+        20_000: (pytest.approx(0.4), 1),
         160_000: (pytest.approx(0.5), 1),
-    }  # fmt: skip
+    }
 
 
 def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
@@ -190,10 +196,12 @@ def of_corpus(setting: Setting, source: str, doc: str, rank: int, recall: float)
 
 
 OF_CORPORA = [
-    of_corpus(STAGED, "a", "d1", 1, 1.0), of_corpus(STAGED, "a", "d2", 2, 0.5),
-    of_corpus(STAGED, "b", "d3", 1, 0.0), of_corpus(INDEXED, "a", "d1", 4, 0.5),
+    of_corpus(STAGED, "a", "d1", 1, 1.0),
+    of_corpus(STAGED, "a", "d2", 2, 0.5),
+    of_corpus(STAGED, "b", "d3", 1, 0.0),
+    of_corpus(INDEXED, "a", "d1", 4, 0.5),
     of_corpus(INDEXED, "a", "d2", 4, 0.5),
-]  # fmt: skip
+]
 
 
 def test_the_table_of_documents() -> None:
@@ -201,8 +209,11 @@ def test_the_table_of_documents() -> None:
     table = documents_table(rows_of(OF_CORPORA, settings), settings)
     cells = {tuple(line[:2]): line[2:] for line in table.body}
     assert cells["a", "scanner, 2 documents by bm25"] == [
-        "75.0 (50.0 to 100.0)", *("50.0", "100.0", "100.0"), "75.0", *("2", "1,500", "0.25", "-"),
-    ]  # fmt: skip
+        "75.0 (50.0 to 100.0)",
+        *("50.0", "100.0", "100.0"),
+        "75.0",
+        *("2", "1,500", "0.25", "-"),
+    ]
     assert cells["a", "bm25"][:4] == ["25.0 (25.0 to 25.0)", "0.0", "100.0", "100.0"]
     assert cells["macro", "scanner, 2 documents by bm25"][0].startswith("87.5 (")
     assert ("b", "bm25") not in cells

@@ -4,9 +4,11 @@ from spscanner_rag.lab.evaluation.settings import Setting, settings_of
 def test_the_scanner_has_sentences_only() -> None:
     found = settings_of(["scanner", "scanner:folder", "bm25"], ["sentence", "chunk"])
     assert found == [
-        Setting("scanner", "sentence"), Setting("scanner:folder", "sentence"), Setting("bm25", "sentence"),
+        Setting("scanner", "sentence"),
+        Setting("scanner:folder", "sentence"),
+        Setting("bm25", "sentence"),
         Setting("bm25", "chunk"),
-    ]  # fmt: skip
+    ]
     assert [setting.label for setting in found[2:]] == ["bm25", "bm25, chunks"]
 
 

@@ -57,7 +57,7 @@ def test_questions_and_their_exact_spans(tmp_path: Path) -> None:
         (row("widened", 24) | {"references": "[1]"}, "a JSON list of content"),
         (row("widened", 24) | {"references": "[]"}, "got no reference"),
     ],
-)  # fmt: skip
+)
 def test_rows_that_are_wrong(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read_chunking(written(tmp_path / "chroma", wrong))

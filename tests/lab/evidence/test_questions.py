@@ -13,10 +13,14 @@ from spscanner_rag.lab.evidence import questions
 from spscanner_rag.lab.evidence.questions import DataError, Document, Question, numbered_lines, read_documents
 
 RECORD: dict[str, Any] = {
-    "doc_id": "d1", "source": "made", "license": "none", "split": "dev", "title": "A title",
+    "doc_id": "d1",
+    "source": "made",
+    "license": "none",
+    "split": "dev",
+    "title": "A title",
     "text": "It rained. The treaty was signed.",
     "questions": [{"qid": "q1", "question": "Signed?", "answers": ["yes"], "evidence": [[11, 33]]}],
-}  # fmt: skip
+}
 
 
 def write(path: Path, *records: object) -> Path:
@@ -48,9 +52,13 @@ def test_documents(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, RECORD, "\n", "  \r\n", RECORD | {"doc_id": "d2", "questions": []})
     first, second = read(path)
     assert first == Document(
-        doc_id="d1", source="made", title="A title", text="It rained. The treaty was signed.",
-        questions=(Question("q1", "Signed?", ((11, 33),), answers=("yes",)),), split="dev",
-    )  # fmt: skip
+        doc_id="d1",
+        source="made",
+        title="A title",
+        text="It rained. The treaty was signed.",
+        questions=(Question("q1", "Signed?", ((11, 33),), answers=("yes",)),),
+        split="dev",
+    )
     assert (second.doc_id, second.questions) == ("d2", ())
 
 
@@ -100,8 +108,10 @@ def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
 
 BAD_LINES = [
     ('{"doc_id": "d1", "doc_id": "d2"}', "expected one JSON object, got the key 'doc_id' twice"),
-    (json.dumps(RECORD | {"source": "\ud800"}),
-     r"got '\\ud800' under 'source', expected text that UTF-8 can hold"),
+    (
+        json.dumps(RECORD | {"source": "\ud800"}),
+        r"got '\\ud800' under 'source', expected text that UTF-8 can hold",
+    ),
     (json.dumps(RECORD | {"split": "\ud800"}), r"got '\\ud800' under 'split'"),
     ("{broken", "expected one JSON object"),
     ('{"doc_id": "d1"} {"doc_id": "d2"}', "expected one JSON object"),
@@ -129,7 +139,7 @@ BAD_LINES = [
             *([0.0, 5], [False, True], ["0", "5"], 5, None),
         )
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "message"), BAD_LINES)
@@ -206,8 +216,10 @@ def test_bad_lines_left_out_and_counted(tmp_path: Path) -> None:
     documents = list(read_documents([first, second], bad.append))
     assert [document.doc_id for document in documents] == ["d1", "d2", "d1"]
     assert [str(error).split(":")[0].split(", question")[0] for error in bad] == [
-        f"{first}, line 2", f"{first}, line 4", f"{second}, line 1",
-    ]  # fmt: skip
+        f"{first}, line 2",
+        f"{first}, line 4",
+        f"{second}, line 1",
+    ]
 
 
 def test_damage_ends_its_file_only(tmp_path: Path) -> None:

@@ -198,10 +198,12 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
     [
         (RateLimitError("Error 429: insufficient_quota"), "insufficient_quota"),
         (ValueError("Your credit balance is too low"), "credit balance"),
-        (type("GoneError", (Exception,), {"response": SimpleNamespace(status_code=401)})("no"),
-         "GoneError: no"),
+        (
+            type("GoneError", (Exception,), {"response": SimpleNamespace(status_code=401)})("no"),
+            "GoneError: no",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str, replies: ReplyFile) -> None:
     model, asker = Model(error), Asker(replies=replies, workers=1)
     other = LanguageModel("other", Model())

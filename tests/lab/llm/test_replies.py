@@ -65,10 +65,18 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"{broken\n", b"\n", b"\xff\xfe\n", b"[]\n", b"null\n", b"[" * 100_000 + b"\n",
-     b'{"model": "m", "prompt": "p"}\n', b'{"digest": "0", "model": "m", "prompt": "p", "reply": "r"}\n',
-     json.dumps({"digest": digest_of("m", "p"), "model": "m", "prompt": "p", "reply": 3}).encode() + b"\n"],
-)  # fmt: skip
+    [
+        b"{broken\n",
+        b"\n",
+        b"\xff\xfe\n",
+        b"[]\n",
+        b"null\n",
+        b"[" * 100_000 + b"\n",
+        b'{"model": "m", "prompt": "p"}\n',
+        b'{"digest": "0", "model": "m", "prompt": "p", "reply": "r"}\n',
+        json.dumps({"digest": digest_of("m", "p"), "model": "m", "prompt": "p", "reply": 3}).encode() + b"\n",
+    ],
+)
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "replies.jsonl"
     with ReplyFile(path) as replies:

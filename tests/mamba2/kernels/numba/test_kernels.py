@@ -123,9 +123,11 @@ def test_a_state_fades_to_zero_not_to_denormal_numbers() -> None:
     config = config_of()
     operands = operands_of(config, 400)
     silent = operands._replace(
-        x=torch.zeros_like(operands.x), dt=torch.full_like(operands.dt, 0.1),
-        A=torch.full((config.nheads,), -3.0), dt_bias=torch.zeros(config.nheads),
-    )  # fmt: skip
+        x=torch.zeros_like(operands.x),
+        dt=torch.full_like(operands.dt, 0.1),
+        A=torch.full((config.nheads,), -3.0),
+        dt_bias=torch.zeros(config.nheads),
+    )
     _, after = NUMBA.scan(silent, state_of(config), config, None)
     assert not after.any()
 
