@@ -96,9 +96,6 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
             assert kept == expected_kept
 
 
-# Spans, one logit each, and the same logits
-
-
 @settings(max_examples=100)
 @given(QUERIES, DOCUMENTS, st.sampled_from([64, 1000]))
 def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:

@@ -17,9 +17,6 @@ OTHER = "other"
 """Beside every attacked folder lies an intact one of this name, with other weights."""
 
 
-# Bytes
-
-
 def flip_bits(name: str, folder: Path, rng: random.Random) -> None:
     content = bytearray((folder / name).read_bytes())
     for _ in range(rng.choice((1, 1, 1, 8))):
@@ -78,9 +75,6 @@ def replace_by_special(name: str, folder: Path, rng: random.Random) -> None:
     elif kind < 6:
         path.symlink_to(("/dev/zero", name, "absent")[kind - 3])
     # else it is missing
-
-
-# JSON
 
 
 def permute_tokenizer(folder: Path, rng: random.Random) -> None:
@@ -182,9 +176,6 @@ def exchange_digests(folder: Path, rng: random.Random) -> None:
     else:
         digests[name] = rng.choice(HOSTILE_VALUES)
     (folder / CONFIG).write_text(json.dumps(config))
-
-
-# All of them
 
 
 def byte_damages(*names: str) -> dict[str, Damage]:

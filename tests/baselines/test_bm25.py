@@ -103,9 +103,6 @@ def test_refused(arguments: dict[str, object], message: str) -> None:
         BM25(**arguments)  # type: ignore[arg-type]
 
 
-# A collection
-
-
 SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join), max_size=5)
 
 

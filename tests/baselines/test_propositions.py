@@ -148,9 +148,6 @@ def test_refused(error: type[Exception], message: str, arguments: dict[str, Any]
         Propositions(**({"decomposer": tmp_path, "scorer": SharedWords()} | arguments))
 
 
-# Replies, and checkpoints that make them
-
-
 @pytest.mark.parametrize(
     ("reply", "propositions", "is_list"),
     [
@@ -204,9 +201,6 @@ def test_as_decomposer(t5: Path, capfd: pytest.CaptureFixture[str], caplog: pyte
     baseline._replies.max_new_tokens = 4
     assert np.isfinite(baseline.score_units("who", TEXT, baseline.segment(TEXT))).all()
     assert "1 of 1 replies were not a JSON list" in caplog.text, "random weights write no JSON"
-
-
-# Passages, and the sentence of a proposition
 
 
 def test_passages_are_whole_sentences() -> None:

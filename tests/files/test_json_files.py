@@ -120,9 +120,6 @@ def test_records_of_several_writers_stay_apart(tmp_path: Path) -> None:
     assert found[::2] == found[1::2]  # the two of one call side by side
 
 
-# Strictly
-
-
 @pytest.mark.parametrize("content", ['{"a": 1, "a": 1}', '[{"x": {"b": 1, "a": 2, "c": 3, "a": 4}}]'])
 def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key 'a' twice"):
@@ -130,9 +127,6 @@ def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key '39999' twice"):  # in less than the minute of each test
         parse_json(json.dumps({str(n): n for n in range(40_000)})[:-1] + ', "39999": 1}')
     assert parse_json(b'{"a": [{"b": 1}, {"b": 2}]}') == {"a": [{"b": 1}, {"b": 2}]}
-
-
-# Differences
 
 
 @pytest.mark.parametrize(

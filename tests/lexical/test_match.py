@@ -25,9 +25,6 @@ def match(
     return match_query(index_words(units), query, spans[:, 0], spans[:, 1], MatchOptions(True, least_units))
 
 
-# Classes of tokens
-
-
 @settings(max_examples=200)
 @given(
     st.lists(st.text(st.sampled_from("ab _-. \nйаλ\ud800"), max_size=12), max_size=6),
@@ -54,9 +51,6 @@ def test_class_of_the_word_of_the_last_character(units: list[str], query: str, d
     found = match(units, query, tokens)
     assert (found.token_classes > 0).tolist() == expected
     assert found.token_classes.dtype == np.uint8
-
-
-# The prior
 
 
 def slow_prior(units: list[str], query: str, reach: int, least_units: int) -> NDArray[np.float64]:

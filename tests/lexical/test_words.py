@@ -6,8 +6,6 @@ from spscanner_rag.lexical import words as words_module
 from spscanner_rag.lexical.words import index_words, query_stems
 from spscanner_rag.text.languages import CJK
 
-# The query
-
 
 @pytest.mark.parametrize(
     ("query", "stems"),
@@ -28,9 +26,6 @@ from spscanner_rag.text.languages import CJK
 )
 def test_query_stems(query: str, stems: list[str]) -> None:
     assert list(query_stems(query)) == stems
-
-
-# The words of a text
 
 
 @pytest.mark.parametrize("language", [None, CJK])

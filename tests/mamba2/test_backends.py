@@ -72,9 +72,6 @@ def test_scanner_refuses_before_it_loads(monkeypatch: pytest.MonkeyPatch) -> Non
         Scanner.from_pretrained("/nowhere", backend="mamba-ssm", device="cpu")
 
 
-# The operators, of an installation written for the test
-
-
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mamba_ssm whose ``__init__`` cannot be imported, as that of release 2.3.2.post1 without CUDA."""

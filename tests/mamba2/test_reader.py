@@ -60,8 +60,6 @@ def read_alone(model: ScannerModel, one: TokenSequence) -> NDArray[np.float32]:
     return logits
 
 
-# Which sequences share a step
-
 LENGTHS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 3000)), max_size=40)
 
 
@@ -88,9 +86,6 @@ def test_groups(lengths: list[int], segment_tokens: int) -> None:
         joined = [lengths[i] for i in (*group, following[0])]
         step = len(joined) * joined[0]
         assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step
-
-
-# Logits
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.03)])
@@ -143,9 +138,6 @@ def test_steps_are_within_segment_tokens(tokens: list[int], segment_tokens: int,
     handle.remove()
     assert max(sizes) <= segment_tokens
     assert sum(sizes) <= sum(tokens) / (1 - PADDING_SHARE) + 1
-
-
-# All in one row
 
 
 @settings(max_examples=25)

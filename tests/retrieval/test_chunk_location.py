@@ -115,9 +115,6 @@ def test_a_chunk_that_is_not_there_is_not_searched_for_everywhere(monkeypatch: p
     assert len(stops) < 150  # once nearby, and in the whole source if all parts of a chunk happen to be in it
 
 
-# Order of chunks without offsets
-
-
 DOCUMENT = "".join(random.Random(0).choices("abcdefgh .", k=15_000))
 
 

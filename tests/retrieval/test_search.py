@@ -127,9 +127,6 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
     assert read_text.split() == " ".join(pages).split()  # words of two pages never become one
 
 
-# Several texts
-
-
 FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
 
 
@@ -175,9 +172,6 @@ def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
     assert found(every) == ["a 1. b 2.", "c 9. d 3.", "e 8.", "f 7."]
 
 
-# Scorers
-
-
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     class Never:
         def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -199,9 +193,6 @@ def test_nothing_to_search() -> None:
     scorer = Words()
     assert search(scorer, QUERY, nothing, Selection(max_tokens=3, context=1)) == []
     assert scorer.asked == []
-
-
-# Cancellation
 
 
 def test_cancelled_between_batches_that_do_not_ask() -> None:

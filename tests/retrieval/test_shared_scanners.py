@@ -129,9 +129,6 @@ def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
         assert shared_scanner("a") is shared_scanner("a")
 
 
-# Choices
-
-
 def test_a_token_is_shown_nowhere() -> None:
     given = {"token": SECRET, "revision": "main"}
     options, token = split_token(given)

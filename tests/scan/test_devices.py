@@ -136,18 +136,12 @@ def test_devices_that_are_not_there(machine: Any, has: dict[str, Any], device: A
     assert "\n" not in str(caught.value)
 
 
-# Tokens per forward pass
-
-
 @pytest.mark.parametrize(
     ("d_model", "d_state", "tokens"), [(16, 8, 4096), (256, 64, 2048), (768, 128, 1024), (2048, 128, 512)]
 )
 def test_wide_models_take_fewer_tokens_on_a_cpu(d_model: int, d_state: int, tokens: int) -> None:
     config = Mamba2Config(d_model=d_model, n_layer=1, vocab_size=8, d_state=d_state, headdim=8)
     assert default_segment_tokens("cpu", config) == tokens
-
-
-# Threads
 
 
 @pytest.fixture(autouse=True)

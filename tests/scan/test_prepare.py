@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from spscanner_rag.scan.prepare import PreparedText, QueryOnText
 from spscanner_rag.text.units import Unit
 
-# Which tokens stand where
-
 
 def tokens_of(input_ids: np.ndarray, unit_ends: np.ndarray) -> PreparedText:
     """A text of given tokens, each of one character; its units' strings do not matter to the sequence."""

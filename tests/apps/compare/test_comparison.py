@@ -146,9 +146,6 @@ def test_pickled_and_copied() -> None:
         comparison.query = "Why?"  # type: ignore[misc]
 
 
-# What is shown of a document
-
-
 def prose(sentences: int, ending: str = "\n") -> str:
     return ending.join(f"Sentence {n} of this story is as long as others are." for n in range(sentences))
 

@@ -46,9 +46,6 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
     assert [n.model_dump() for n in given] == [n.model_dump() for n in before]
 
 
-# The scores of a result
-
-
 def test_scores_are_in_the_metadata_of_the_result_only(chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
     for result in post.postprocess_nodes(scored(chunks), query_str=QUERY):
@@ -69,9 +66,6 @@ def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode]) -> None:
     assert data["logit"] == result.logit
     plain = NodeWithScore(node=result.node, score=result.score)
     assert NodeWithScore.from_dict({**data, "node": result.node}) == plain
-
-
-# Ids that are the same in every run
 
 
 def test_ids_do_not_depend_on_random_ids_of_documents() -> None:

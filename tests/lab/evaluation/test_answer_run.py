@@ -133,9 +133,6 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
     assert whole.judging.prompts == 0
 
 
-# Rows, table and lines
-
-
 def scored(
     source: str, qid: str, f1: float | None, correct: bool | None, answer: str | None = "x"
 ) -> ScoredAnswer:

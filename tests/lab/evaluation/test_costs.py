@@ -43,9 +43,6 @@ def counted(model: torch.nn.Module, *inputs: torch.Tensor, **options: object) ->
     return counter.get_total_flops()
 
 
-# Mamba-2
-
-
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("chunks", [1, 3])
 @pytest.mark.parametrize(
@@ -90,9 +87,6 @@ def test_the_papers_table(name: str, paper: float, ours: int, with_head: int) ->
     assert published / 1e6 == pytest.approx(paper, rel=0.03)
 
 
-# Encoders
-
-
 def bert(shape: EncoderShape) -> torch.nn.Module:
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
@@ -114,8 +108,6 @@ def test_equals_a_forward_pass_of_bert(shape: EncoderShape) -> None:
         found = counted(model, torch.zeros(sequences, tokens, dtype=torch.long))
         assert products(encoder_flops(shape, [tokens] * sequences)) == found
 
-
-# What a scorer costs
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. " * 20
 UNITS = SentenceSegmenter().segment(TEXT)

@@ -79,8 +79,6 @@ def test_a_retriever_that_run_json_does_not_identify(tmp_path: Path) -> None:
         RecordFile(tmp_path, {"retrievers": {"r": {}}})
 
 
-# The inputs of a run
-
 DIGEST, OTHER = "ab" * 32, "cd" * 32
 
 

@@ -138,9 +138,6 @@ def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
     assert found == {1: (0.75, 2), 2: (0.0, 1)}
 
 
-# Tables
-
-
 TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
 
 
@@ -181,8 +178,6 @@ def test_what_retrievers_of_other_documents_could_find_is_not_shown() -> None:
     assert about == "Recall in percent @ 10."
     assert head.endswith(" | scanner | bm25 |")
 
-
-# Corpora
 
 STAGED, INDEXED = Setting("scanner", variants=("2 documents by bm25",)), Setting("bm25")
 

@@ -35,9 +35,6 @@ def random_sample(questions: int, documents: int, seed: int = 0) -> Sample:
     return Sample(values, [f"d{place}" for place in places])
 
 
-# Means
-
-
 def test_means() -> None:
     found = of_one(SMALL)
     assert (found.value, found.questions, found.documents) == (0.625, 4, 3)
@@ -48,9 +45,6 @@ def test_means() -> None:
     assert macro.value == pytest.approx((0.625 + 1) / 2)
     assert micro.value == pytest.approx(12.5 / 14)
     assert (macro.questions, macro.documents) == (micro.questions, micro.documents) == (14, 13)
-
-
-# Intervals
 
 
 def test_the_seed_decides_and_the_order_of_questions_and_sources_does_not_matter() -> None:
@@ -100,9 +94,6 @@ def test_equals_a_plain_cluster_bootstrap() -> None:
     assert [found.low, found.high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
     narrow = of_one(sample, level=0.5, resamples=10_000)
     assert [narrow.low, narrow.high] == pytest.approx(np.quantile(means, [0.25, 0.75]), abs=0.006)
-
-
-# Paired test
 
 
 def test_by_hand() -> None:
@@ -181,9 +172,6 @@ def test_seeded_and_never_zero() -> None:
     assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
 
 
-# Errors
-
-
 def test_samples_that_are_none_or_no_pair() -> None:
     for values, documents, message in (
         ([], [], "got no question"),
@@ -196,9 +184,6 @@ def test_samples_that_are_none_or_no_pair() -> None:
         paired_test({"x": SMALL}, {"y": SMALL})
     with pytest.raises(ValueError, match="source 'x': got 4 and 10 questions"):
         paired_test({"x": SMALL}, {"x": LARGE})
-
-
-# Draws of documents
 
 
 def test_draws_of_documents() -> None:

@@ -20,9 +20,6 @@ def arrays(pairs: list[tuple[float, bool]]) -> tuple[NDArray[np.float64], NDArra
     return np.array([value for value, _ in pairs]), np.array([mark for _, mark in pairs], bool)
 
 
-# Calibration error
-
-
 def test_edges_of_bins() -> None:
     bins = Bins.of([0.0, 0.25, 0.5, 1.0], [False] * 4, bins=4)
     assert bins.counts.tolist() == [1, 1, 1, 1]
@@ -68,9 +65,6 @@ def test_bins_of_questions_add_up_and_are_kept(questions: list[list[tuple[float,
     np.testing.assert_allclose(total.sums, whole.sums)
 
 
-# AUROC
-
-
 @given(few_scores, few_scores)
 def test_auroc_counts_pairs(positive: list[float], negative: list[float]) -> None:
     pairs = [(p > n) + (p == n) / 2 for p in positive for n in negative]
@@ -83,9 +77,6 @@ def test_errors_of_auroc() -> None:
         auroc([0.5], [])
     with pytest.raises(ValueError, match="NaN"):
         auroc([0.5], [float("nan")])
-
-
-# Platt scaling
 
 
 def random_logits(seed: int, a: float, b: float, count: int = 400) -> tuple[NDArray, NDArray[np.bool_]]:

@@ -107,8 +107,6 @@ def test_expected_reciprocal_rank(grades: list[float], missed: list[float], k: i
     assert ranking_metrics(places, np.array(grades), (k,), missed)["err", k] == pytest.approx(expected)
 
 
-# Budgets of tokens
-
 SCORES = np.array([0.0, 3.0, 1.0, 2.0])
 TOKENS = np.array([10, 50, 20, 40])
 EDGES = np.array([0, 10, 60, 80, 120])
@@ -152,8 +150,6 @@ def test_errors_of_budgets() -> None:
     with pytest.raises(ValueError, match="got no evidence sentence"):
         recall_at_budgets(BUDGET_UNITS, SCORES, TOKENS, Spans(EDGES[:0], EDGES[:0]))
 
-
-# Budgets of words
 
 WORDS = st.sampled_from(["The", "king,", "king", "of", "Norway.", "a", "Oslo"])
 

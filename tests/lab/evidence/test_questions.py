@@ -44,9 +44,6 @@ def read(path: Path) -> list[Document]:
     return list(read_documents([path]))
 
 
-# What is read
-
-
 @pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz"])
 def test_documents(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, RECORD, "\n", "  \r\n", RECORD | {"doc_id": "d2", "questions": []})
@@ -103,8 +100,6 @@ def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
     assert document.text == text
     assert document.questions[0].evidence == ((0, len(text)),)
 
-
-# Errors
 
 BAD_LINES = [
     ('{"doc_id": "d1", "doc_id": "d2"}', "expected one JSON object, got the key 'doc_id' twice"),
@@ -206,9 +201,6 @@ def test_a_source_has_no_name_of_a_mean_where_results_are_kept(tmp_path: Path, n
     assert len(read(path)) == 2
 
 
-# Bad lines left out
-
-
 def test_bad_lines_left_out_and_counted(tmp_path: Path) -> None:
     lines = [RECORD, "{broken\n", "\n", with_question(evidence=[[0, 34]]), RECORD | {"doc_id": "d2"}]
     first, second = write(tmp_path / "a.jsonl", *lines), write(tmp_path / "b.jsonl", "[]\n", RECORD)
@@ -239,9 +231,6 @@ def test_a_missing_file_is_never_left_out(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl"):
         list(read_documents([tmp_path / "nowhere.jsonl"], bad.append))
     assert bad == []
-
-
-# Questions twice
 
 
 def test_a_question_twice(tmp_path: Path) -> None:

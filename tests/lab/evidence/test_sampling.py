@@ -85,9 +85,6 @@ def test_by_document() -> None:
     assert gathered[0][0] is pairs[0][0]
 
 
-# Documents that training held out
-
-
 def test_held_out_is_the_dev_rule_of_the_data() -> None:
     names = [f"name-{n}" for n in range(2000)]
     expected = [int(hashlib.sha1(name.encode()).hexdigest(), 16) % 10 == 0 for name in names]
