@@ -124,13 +124,9 @@ def test_nothing_to_rank(bundled: Scanner) -> None:
     ],
 )
 def test_refused(
-    tiny_scanner: Scanner,
-    documents: list[str],
-    top_k: int,
-    aggregation: Aggregation,
-    error: type[Exception],
-    message: str,
-) -> None:
+    tiny_scanner: Scanner, documents: list[str], top_k: int, aggregation: Aggregation, error: type[Exception],
+    message: str
+) -> None:  # fmt: skip
     with pytest.raises(error, match=message):
         tiny_scanner.rank("Who?", documents, top_k, aggregation=aggregation)
 
