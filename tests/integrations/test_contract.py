@@ -5,6 +5,7 @@ import contextvars
 import copy
 import pickle
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -403,6 +404,19 @@ def test_pages_are_read_by_number(host: Host, numbers: Any, ordered: bool) -> No
 
 
 # Models, copies and pickles
+
+
+@pytest.mark.parametrize(
+    ("module", "framework", "extra"),
+    [("llama_index.postprocessor.spscanner", "llama_index.core", "llama-index"),
+     ("llama_index.retrievers.spscanner", "llama_index.core", "llama-index"),
+     ("langchain_spscanner", "langchain_core", "langchain")],
+)  # fmt: skip
+def test_without_the_framework_the_extra_is_named(module: str, framework: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{framework!r}] = None; import {module}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert f'pip install ".[{extra}]"' in run.stderr
 
 
 @all_four

@@ -7,6 +7,13 @@ from typing import Any
 import pytest
 
 from spscanner_rag import Scanner
+from tests.integrations.hosts import (
+    HOLDING,
+    LangChainDocument,
+    LangChainRetriever,
+    LlamaIndexDocument,
+    LlamaIndexRetriever,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -28,31 +35,17 @@ def treaty(tmp_path: Path, pdf_of: Callable[..., bytes]) -> str:
     return str(path)
 
 
-def test_pages_of_a_pdf_in_llama_index(treaty: str, tiny_scanner: Scanner) -> None:
-    pytest.importorskip("llama_index.core")
-    from llama_index.core import Document
-
-    from llama_index.retrievers.spscanner import SPScannerRetriever
-
-    documents = documents_of("llama-index.md", Document)(treaty)
-    retriever = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner, similarity_top_k=9)
-    found = {each.node.get_content(): each.node.metadata for each in retriever.retrieve("Who signed it?")}
-    assert {text: metadata["page_label"] for text, metadata in found.items()} == {
-        "It rained in the\nharbour.": "1",
-        "Anne signed the\ntreaty in May.": "3",
-    }
-
-
-def test_pages_of_a_pdf_in_langchain(treaty: str, tiny_scanner: Scanner) -> None:
-    pytest.importorskip("langchain_core")
-    from langchain_core.documents import Document
-
-    from langchain_spscanner import SPScannerRetriever
-
-    documents = documents_of("langchain.md", Document)(treaty)
-    retriever = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner, k=9)
-    found = {each.page_content: each.metadata for each in retriever.invoke("Who signed it?")}
-    assert {text: (metadata["page"], metadata["page_label"]) for text, metadata in found.items()} == {
-        "It rained in the\nharbour.": (0, "1"),
-        "Anne signed the\ntreaty in May.": (2, "3"),
-    }
+@pytest.mark.parametrize("host", HOLDING, ids=["langchain", "llama-index"])
+def test_pages_of_a_pdf(host: Any, treaty: str, tiny_scanner: Scanner) -> None:
+    page, document = {
+        LangChainRetriever: ("langchain.md", LangChainDocument),
+        LlamaIndexRetriever: ("llama-index.md", LlamaIndexDocument),
+    }[host.kind]
+    documents = documents_of(page, document)(treaty)
+    retriever = host.kind.from_documents(documents, scanner=tiny_scanner, **host.options({"k": 9}))
+    found = [host.found(each) for each in host.call(retriever, "Who signed it?", [])]
+    assert {each.text: each.metadata["page_label"] for each in found} == {
+        "It rained in the\nharbour.": "1", "Anne signed the\ntreaty in May.": "3"
+    }  # fmt: skip
+    if page == "langchain.md":
+        assert {each.metadata["page"] for each in found} == {0, 2}

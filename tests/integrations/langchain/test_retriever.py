@@ -1,7 +1,5 @@
 import copy
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -12,13 +10,6 @@ from langchain_core.runnables import ConfigurableField
 from langchain_spscanner import SPScannerRetriever, _documents
 
 QUERY = "Who signed the treaty?"
-
-
-def test_without_the_framework_the_import_names_the_extra() -> None:
-    script = "import sys; sys.modules['langchain_core'] = None; import langchain_spscanner"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert run.returncode == 1
-    assert 'pip install ".[langchain]"' in run.stderr
 
 
 def test_documents_changed_later_change_nothing(word_scorer: Any, documents: list[Document]) -> None:

@@ -20,12 +20,11 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import MetadataFilters, SimpleVectorStore
+from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.postprocessor.spscanner.nodes import source_id
 from llama_index.retrievers.spscanner import SPScannerRetriever
-from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty with the captain?"
 
@@ -221,28 +220,3 @@ def test_objects_of_a_first_stage_are_followed(documents: list[Document], word_s
     index = VectorStoreIndex(objects=[summary], embed_model=MockEmbedding(4))
     retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=index.as_retriever())
     assert sources(retriever.retrieve(QUERY)) == {"harbour"}
-
-
-def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: Scanner) -> None:
-    document = Document(text="He signed the treaty.", id_="d")
-    assert repr(SPScannerRetriever([document])) == (
-        "SPScannerRetriever(<1 document>, similarity_top_k=50, first_stage='bm25')"
-    )
-    filters = MetadataFilters(filters=[])
-    shown = repr(
-        SPScannerRetriever(
-            [document, Document(text="More.")], scorer=word_scorer, similarity_top_k=None, threshold=0.5,
-            max_tokens=9, count_tokens=len, first_stage="none", read_documents=None, filters=filters,
-            order="document",
-        )
-    )  # fmt: skip
-    assert shown == (
-        "SPScannerRetriever(<2 documents>, similarity_top_k=None, first_stage='none', read_documents=None, "
-        "filters=<MetadataFilters>, scorer=<WordScorer>, threshold=0.5, max_tokens=9, count_tokens=len, "
-        "order='document')"
-    )
-    inner = SPScannerRetriever([document], scanner=tiny_scanner)
-    assert repr(SPScannerRetriever(retriever=inner, model_kwargs={"revision": "main", "token": "hf_x"})) == (
-        "SPScannerRetriever(<0 documents>, similarity_top_k=50, first_stage=<SPScannerRetriever>, "
-        "model_kwargs={'revision': 'main'})"
-    )

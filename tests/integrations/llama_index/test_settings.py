@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,12 +178,3 @@ def test_new_token(monkeypatch: pytest.MonkeyPatch, tiny_scanner: Scanner, no_sh
             post.model_kwargs = unusable
         seen.append(str(invalid.value.errors()) + invalid.value.json())
     assert not [text for text in seen if TOKEN in text]
-
-
-@pytest.mark.parametrize(
-    "module", ["llama_index.postprocessor.spscanner", "llama_index.retrievers.spscanner"]
-)
-def test_without_the_framework_the_extra_is_named(module: str) -> None:
-    code = f"import sys; sys.modules['llama_index.core'] = None; import {module}"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'ImportError: LlamaIndex is missing: pip install ".[llama-index]"' in run.stderr
