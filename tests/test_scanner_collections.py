@@ -124,9 +124,13 @@ def test_nothing_to_rank(bundled: Scanner) -> None:
     ],
 )
 def test_refused(
-    tiny_scanner: Scanner, documents: list[str], top_k: int, aggregation: Aggregation, error: type[Exception],
-    message: str
-) -> None:  # fmt: skip
+    tiny_scanner: Scanner,
+    documents: list[str],
+    top_k: int,
+    aggregation: Aggregation,
+    error: type[Exception],
+    message: str,
+) -> None:
     with pytest.raises(error, match=message):
         tiny_scanner.rank("Who?", documents, top_k, aggregation=aggregation)
 

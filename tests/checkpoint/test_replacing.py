@@ -125,9 +125,12 @@ def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerM
 
 
 def test_several_programs_save_to_one_folder(
-    tmp_path: Path, model: ScannerModel, other: ScannerModel, tiny_tokenizer: Tokenizer,
-    other_tokenizer: Tokenizer
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    model: ScannerModel,
+    other: ScannerModel,
+    tiny_tokenizer: Tokenizer,
+    other_tokenizer: Tokenizer,
+) -> None:
     folder, wholes = tmp_path / "one", []  # who comes first creates it
     for whole, tokenizer in ((model, tiny_tokenizer), (other, other_tokenizer)):
         save_checkpoint(tmp_path / "whole", whole, SETTINGS, tokenizer)

@@ -90,9 +90,14 @@ def squad(folder: Path) -> Path:
     ],
 )
 def test_texts_and_evidence(
-    raw: Callable[[Path], Path], text: str, quoted: dict[str, list[str]], convert: ModuleType, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+    raw: Callable[[Path], Path],
+    text: str,
+    quoted: dict[str, list[str]],
+    convert: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     out = tmp_path / "out.jsonl"
     monkeypatch.setattr(sys, "argv", ["convert.py", raw.__name__, str(raw(tmp_path)), "--out", str(out)])
     convert.main()

@@ -57,9 +57,11 @@ def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path, monkeypatch
 
 
 def test_the_ending_or_else_the_beginning_says_the_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pdf_of: Callable[..., bytes],
-    docx_of: Callable[..., bytes]
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pdf_of: Callable[..., bytes],
+    docx_of: Callable[..., bytes],
+) -> None:
     page, words = b"<!DOCTYPE html><p>One.", docx_of("<w:p><w:r><w:t>One.</w:t></w:r></w:p>")
     for name, data in (
         ("a.md", b"# T\n\nOne."), ("a.HTM", b"<p>One."), ("saved", page), ("a.aspx", page),
@@ -152,9 +154,13 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
     [("a.pdf", b"%PDF-1.7", "pypdfium2"), ("a.html", b"<p>One.", "lxml"), ("a.docx", b"", "lxml")],
 )
 def test_a_missing_extra_names_the_line_that_installs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, docx_of: Callable[..., bytes], name: str, data: bytes,
-    module: str
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    docx_of: Callable[..., bytes],
+    name: str,
+    data: bytes,
+    module: str,
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / name).write_bytes(data or docx_of(""))
     with pytest.raises(ImportError, match=rf'needs {module}: pip install "\.\[files\]"'):

@@ -293,9 +293,12 @@ class Reader:
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
-        self, requests: Sequence[Any], *, collection: CollectionIndex | None = None,
-        cancelled: Callable[[], bool] | None = None
-    ) -> list[NDArray[np.float32]]:  # fmt: skip
+        self,
+        requests: Sequence[Any],
+        *,
+        collection: CollectionIndex | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> list[NDArray[np.float32]]:
         self.read += [text for _, text, _ in requests]
         self.units_of_collection.append(-1 if collection is None else collection.n_units)
         words = set(requests[0][0].lower().strip("?").split())

@@ -132,9 +132,13 @@ ADDITIVE: list[Callable[[str], int]] = [
 
 @given(results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250))
 def test_budget_is_filled_as_the_plain_rules_say(
-    result: ScanResult, counter: Callable[[str], int], top_k: float | None, threshold: float | None,
-    context: int, max_tokens: int
-) -> None:  # fmt: skip
+    result: ScanResult,
+    counter: Callable[[str], int],
+    top_k: float | None,
+    threshold: float | None,
+    context: int,
+    max_tokens: int,
+) -> None:
     plain = PlainSelection(result)
     expected = plain.within(plain.picks(top_k, threshold), context, max_tokens, counter)
     passages = result.select(top_k, threshold, max_tokens, counter, context)
@@ -267,9 +271,11 @@ def test_blocks_are_selected_as_documents_of_their_own(
 @settings(max_examples=60)
 @given(in_blocks(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
 def test_budgets_hold_over_blocks(
-    given_blocks: tuple[ScanResult, list[ScanResult]], counter: Callable[[str], int], context: int,
-    max_tokens: int
-) -> None:  # fmt: skip
+    given_blocks: tuple[ScanResult, list[ScanResult]],
+    counter: Callable[[str], int],
+    context: int,
+    max_tokens: int,
+) -> None:
     whole, _ = given_blocks
     arguments = {"top_k": 6, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
     assert max(measured(whole, counter, arguments)) <= max_tokens

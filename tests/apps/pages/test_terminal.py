@@ -13,9 +13,13 @@ from spscanner_rag.results import ScanResult
 
 
 def view(
-    text: str, top_k: int = 1, context: int = 1, path: str = "a.txt", logits: Sequence[float] | None = None,
-    **options: Any
-) -> ScannedDocument:  # fmt: skip
+    text: str,
+    top_k: int = 1,
+    context: int = 1,
+    path: str = "a.txt",
+    logits: Sequence[float] | None = None,
+    **options: Any,
+) -> ScannedDocument:
     spans = [match.span() for match in re.finditer(r"[^\s|][^|]*[^\s|]", text)]
     logits = [-float(number) for number in range(len(spans))] if logits is None else logits
     starts, ends = [start for start, _ in spans], [end for _, end in spans]

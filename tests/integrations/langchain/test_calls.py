@@ -70,9 +70,14 @@ def test_arguments_of_a_call(word_scorer: Any, documents: list[Document], asynch
     ],
 )
 def test_what_is_refused_before_any_event(
-    word_scorer: Any, documents: list[Document], events: Any, asynchronous: bool, query: Any,
-    arguments: dict[str, Any], message: str
-) -> None:  # fmt: skip
+    word_scorer: Any,
+    documents: list[Document],
+    events: Any,
+    asynchronous: bool,
+    query: Any,
+    arguments: dict[str, Any],
+    message: str,
+) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         call(retriever, asynchronous, query, {"callbacks": [events]}, **arguments)

@@ -33,9 +33,13 @@ def chunks_of(
     ],
 )
 def test_a_chunk_finds_its_document(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any], with_start: bool,
-    key: str | None, change: str
-) -> None:  # fmt: skip
+    word_scorer: Any,
+    documents: list[Document],
+    first_stage: Callable[..., Any],
+    with_start: bool,
+    key: str | None,
+    change: str,
+) -> None:
     given = documents
     if change == "without metadata":
         given = [Document(d.page_content, id=d.id) for d in documents]

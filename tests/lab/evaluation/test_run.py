@@ -323,9 +323,12 @@ def test_the_collection_of_a_question(tmp_path: Path, options: dict[str, object]
         uses_collection = True
 
         def score_units_many(
-            self, requests: Sequence[tuple[str, str, Sequence[Unit]]], *, cancelled: object,
-            collection: CollectionIndex
-        ) -> list[NDArray[np.float32]]:  # fmt: skip
+            self,
+            requests: Sequence[tuple[str, str, Sequence[Unit]]],
+            *,
+            cancelled: object,
+            collection: CollectionIndex,
+        ) -> list[NDArray[np.float32]]:
             counted.append(len(collection))
             return [self.score_units(*request) for request in requests]
 
