@@ -341,22 +341,30 @@ class Scanner:
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
+        answers: list[float | None] | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """As `scan_many`, but for given units, whose ``model_text`` is read: logits, (units,), of each request."""
+        """As `scan_many`, but for given units, whose ``model_text`` is read: logits, (units,), of each request.
+
+        To ``answers`` the probability of each text to answer is appended, as `ScanResult.answerable` has it.
+        """
         checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
         meter = Meter(progress, cancelled)
-        return [scored.logits for scored in self.pipeline.run(checked, meter, collection, together)]
+        scored = list(self.pipeline.run(checked, meter, collection, together))
+        if answers is not None:
+            answers += [one.answerable for one in scored]
+        return [one.logits for one in scored]
 
     @property
     def meaning(self) -> Meaning | None:
         """The encoder and what its cosines count; None without one."""
         return self.reading.meaning
 
-    def answerable(self, logits: NDArray[np.float32]) -> float | None:
-        """The probability that a text whose units have these logits, (units,), answers; see `ScanResult`."""
-        return self.reading.answerable(logits)
+    @property
+    def says_answers(self) -> bool:
+        """True if results have the probability that the text answers; see `ScanResult`."""
+        return self.meaning is not None and self.meaning.own and self.meaning.weights.answer_scale > 0
 
     @property
     def uses_collection(self) -> bool:

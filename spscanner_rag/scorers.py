@@ -61,7 +61,8 @@ class Scorer(Protocol):
 
     A scorer whose scores depend on the words of all texts that the query is asked of has a true
     ``uses_collection``, and takes these words as ``score_units_many(..., collection=...)``. Its scores then
-    compare between texts; without a collection, each text is one of its own.
+    compare between texts; without a collection, each text is one of its own. One with a true ``says_answers``
+    appends how probably each text answers to ``score_units_many(..., answers=[])``.
 
     A scorer that keeps what it made of a text, for further questions on it, has a true ``keeps_texts``.
     """
@@ -99,12 +100,6 @@ def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ())
     return own(text)
 
 
-def probability_of_answer(scorer: Scorer, logits: NDArray[np.float32]) -> float | None:
-    """The probability that a text whose units have these logits, (units,), answers; None if it is not said."""
-    answerable: Callable[[NDArray[np.float32]], float | None] | None = getattr(scorer, "answerable", None)
-    return None if answerable is None else answerable(logits)
-
-
 def words_together(
     scorer: Scorer, texts: Iterable[Sequence[Unit]], cancelled: Cancelled = never
 ) -> "CollectionIndex | None":
@@ -125,24 +120,31 @@ def score_batch(
     requests: Sequence[Request],
     cancelled: Cancelled = never,
     collection: "CollectionIndex | None" = None,
+    answers: list[float | None] | None = None,
 ) -> Iterator[NDArray[np.float32]]:
     """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses it.
 
-    Raises ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` is true.
+    To ``answers`` is appended how probably each text answers, None where the scorer does not say it. Raises
+    ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` is true.
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
     options: dict[str, object] = {"cancelled": cancelled}
     if collection is not None and getattr(scorer, "uses_collection", False):
         options["collection"] = collection
-    answers = many(filled, **options) if many is not None and filled else []
-    if many is not None and len(answers) != len(filled):
+    said: list[float | None] = []
+    if getattr(scorer, "says_answers", False):
+        options["answers"] = said
+    arrays = many(filled, **options) if many is not None and filled else []
+    if many is not None and len(arrays) != len(filled):
         raise ValueError(
-            f"{type(scorer).__name__}.score_units_many returned {len(answers)} arrays for {len(filled)} "
+            f"{type(scorer).__name__}.score_units_many returned {len(arrays)} arrays for {len(filled)} "
             "texts; expected one for each"
         )
-    scored = iter(answers)
+    scored, probabilities = iter(arrays), iter(said)
     for query, text, units in requests:
+        if answers is not None:
+            answers.append(next(probabilities, None) if units else 0.0 if "answers" in options else None)
         if not units:
             yield np.zeros(0, np.float32)
         elif many is not None:

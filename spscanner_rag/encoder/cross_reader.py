@@ -32,9 +32,6 @@ REACH: Final = 1.5
 HOPELESS: Final = -4.0
 """The score below which nothing is read: texts of a collection that are about something else."""
 
-LOWEST: Final = np.float32(-4)
-"""Logit of a sentence that is not read, or hopeless."""
-
 _CHARACTERS: Final = 16 * WINDOW_TOKENS  # of a sentence that are tokenized
 
 
@@ -103,13 +100,12 @@ class CrossReader:
         before: AfterStep = lambda tokens: None,
         after_step: AfterStep = lambda tokens: None,
     ) -> NDArray[np.float32]:
-        """The logits of a text's sentences, (sentences,).
+        """The logits of a text's sentences, (sentences,); minus infinity for one that is not read.
 
         Windows are laid around the sentences of the best ``scores``, (sentences,), within `REACH` of the best and
         not `HOPELESS`, until there are `WINDOWS`. The scores are logits that the scanner's weights calibrate. A
-        sentence of several takes its logit from the one at whose edge it stands least, and one that is not read
-        has the logit `LOWEST`, as those below it have: how bad a wrong sentence is tells nothing. ``before`` is
-        called with the number of tokens to read, and ``after_step`` with those of each step.
+        sentence of several takes its logit from the one at whose edge it stands least. ``before`` is called with
+        the number of tokens to read, and ``after_step`` with those of each step.
         """
         compute_in_forks()
 
@@ -122,14 +118,14 @@ class CrossReader:
         likely = likely[scores[likely] >= max(scores.max(initial=HOPELESS) - REACH, HOPELESS)]
         windows = laid_around(likely.tolist(), read)
         before(sum(map(read.tokens, windows)))
-        found, depths = np.full(len(sentences), LOWEST, np.float32), np.full(len(sentences), -1)
+        found, depths = np.full(len(sentences), -np.inf, np.float32), np.full(len(sentences), -1)
         for batch in _batches(windows, read):
             for window, logits in zip(batch, self._read(query, batch, read), strict=True):
                 for number, logit in zip(range(*window), logits.tolist(), strict=True):
                     if (depth := window.depth(number, len(sentences))) > depths[number]:
                         found[number], depths[number] = logit, depth
             after_step(sum(map(read.tokens, batch)))
-        return np.maximum(found, LOWEST)
+        return found
 
     def _read(self, query: str, windows: Sequence[Range], ids: Sentences) -> Iterable[torch.Tensor]:
         question = encode(self.tokenizer, query.strip()).ids[: self.question_tokens]

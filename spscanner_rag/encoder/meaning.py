@@ -21,6 +21,12 @@ from spscanner_rag.text.folding import fold_texts, folded
 NEAR, WIDE = 1, 4
 """Neighbours on each side whose mean cosine counts as well: a sentence among matching ones matches better."""
 
+LOWEST: Final = np.float32(-4)
+"""The cross-reader's logit of a sentence that it has not read, or given less: how bad it is tells nothing."""
+
+NOTHING: Final = -6.0
+"""`one_answers` of a text of which nothing was worth reading."""
+
 MOST_BYTES: Final = 2**28
 """Of the vectors that are kept for further questions: some 700,000 sentences."""
 
@@ -46,10 +52,11 @@ class MeaningWeights:
 
     The logit is ``bias + scanner * s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own
     logit, c the cosine of the question with the sentence, n and w its mean over the sentences up to `NEAR` and
-    `WIDE` away. ``texts`` weighs what a text of a collection loses to the best one by words; of 0.12, 0.4 and 1,
-    0.4 ranked documents best. ``mean`` and ``deviation`` are those of the encoder's cosines of unrelated texts, to
-    which another encoder's cosines are scaled. ``answer_scale`` and ``answer_bias`` make of a text's logits the
-    probability that it answers; without a scale there is none.
+    `WIDE` away. ``cross`` weighs the cross-reader's logit. ``texts`` weighs what a text of a collection loses to
+    the best one by words; of 0.12, 0.4 and 1, 0.4 ranked documents best. ``mean`` and ``deviation`` are those of
+    the encoder's cosines of unrelated texts, to which another encoder's cosines are scaled. ``answer_scale`` and
+    ``answer_bias`` make of a text's best logit, and ``whole`` times `one_answers`, the probability that it
+    answers; without a scale there is none. In the logits, to compare texts, it would rank them worse.
     """
 
     scanner: float = 1.0
@@ -57,6 +64,7 @@ class MeaningWeights:
     near: float = 0.0
     wide: float = 0.0
     cross: float = 0.0
+    whole: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
     mean: float = 0.0
@@ -98,14 +106,22 @@ class MeaningWeights:
         added = self.sentence * cosines + self.near * (near - cosines) + self.wide * (wide - cosines)
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
-    def answerable(self, logits: NDArray[np.float32]) -> float | None:
-        """The best sentence's probability to answer, of (sentences,) logits; None where no weights say it."""
+    def with_cross(self, logits: NDArray[np.float32], read: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The logits of a text's sentences from those without and those of the cross-reader, each (sentences,)."""
+        return np.asarray(logits + self.cross * np.maximum(read, LOWEST), np.float32)
+
+    def answerable(self, logits: NDArray[np.float32], one_answers: float = 0.0) -> float | None:
+        """The probability that one of a text's sentences answers; None where no weights say it.
+
+        ``logits``, (sentences,), are those of the sentences, and ``one_answers`` is the cross-reader's.
+        """
         if not self.answer_scale:
             return None
         if not len(logits):
             return 0.0
+        best = float(logits.max()) + self.whole * one_answers
         # The sigmoid, which a hyperbolic tangent gives without overflow.
-        return (1 + math.tanh((self.answer_scale * float(logits.max()) + self.answer_bias) / 2)) / 2
+        return (1 + math.tanh((self.answer_scale * best + self.answer_bias) / 2)) / 2
 
 
 _all: "WeakSet[Meaning]" = WeakSet()
@@ -240,15 +256,17 @@ class Meaning:
         logits: NDArray[np.float32],
         before: Callable[[int], None] = lambda tokens: None,
         after_step: Callable[[int], None] = lambda tokens: None,
-    ) -> NDArray[np.float32]:
-        """A text's logits, (sentences,), after the cross-reader has read the likeliest of its folded sentences.
+    ) -> tuple[NDArray[np.float32], float | None]:
+        """Let the cross-reader read the likeliest of a text's folded sentences.
 
-        ``before`` and ``after_step`` are as for `vectors`.
+        Returns the logits, (sentences,), with its own, and the probability that one of the sentences answers, None
+        unless the weights are the encoder's own and say it. ``before`` and ``after_step`` are as for `vectors`.
         """
-        if self.cross is None or not len(logits):
-            return logits
-        read = self.cross.logits(folded(query), sentences, logits, before, after_step)
-        return np.asarray(logits + self.weights.cross * read, np.float32)
+        said = 0.0
+        if self.cross is not None and len(logits):
+            read = self.cross.logits(folded(query), sentences, logits, before, after_step)
+            logits, said = self.weights.with_cross(logits, read), one_answers(read)
+        return logits, self.weights.answerable(logits, said) if self.own else None
 
     @cached_property
     def _unrelated(self) -> tuple[float, float]:
@@ -279,6 +297,15 @@ def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:
     questions = [encoder.question(question) for question, _ in _UNRELATED]
     cosines = [float(vectors.cosines(question)[0]) for question in questions for vectors in sentences]
     return float(np.mean(cosines)), max(float(np.std(cosines)), 1e-3)
+
+
+def one_answers(read: NDArray[np.float32]) -> float:
+    """How probably one of the sentences answers that the cross-reader gave these logits, (sentences,).
+
+    That is the logarithm of their summed exponentials, which its training holds below 0 where none answers; above
+    0 more of them say no more.
+    """
+    return min(max(float(np.logaddexp.reduce(read)), NOTHING), 0.0)
 
 
 def _smoothed(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:

@@ -18,7 +18,6 @@ from spscanner_rag.scorers import (
     Cancelled,
     Scorer,
     never,
-    probability_of_answer,
     score_batch,
     segment,
     stop_if,
@@ -102,7 +101,7 @@ def score(
     if count_tokens is None:
         count_tokens = getattr(scorer, "count_tokens", None)
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
-    if choose.require_answer is not None and probability_of_answer(scorer, np.zeros(0, np.float32)) is None:
+    if choose.require_answer is not None and not getattr(scorer, "says_answers", False):
         raise ValueError(
             f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
             "scanner with its own encoder, such as the bundled one, or threshold= instead"
@@ -118,9 +117,8 @@ def score(
         batch = range(first, min(first + batch_size, len(texts)))
         cuts = [counted[i] if counted else _cut_before(scorer, texts, i, cancelled) for i in batch]
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
-        scored = score_batch(scorer, requests, cancelled, collection)
+        scored = score_batch(scorer, requests, cancelled, collection, answerable)
         for number, units, logits in zip(batch, cuts, scored, strict=True):
-            answerable.append(probability_of_answer(scorer, logits))
             answers = choose.require_answer is None or (answerable[-1] or 0.0) >= choose.require_answer
             scanned.append(_scanned(query, texts[number], units if answers else [], logits, counter))
             best.append(float(sigmoid(logits.max(initial=-np.inf))))

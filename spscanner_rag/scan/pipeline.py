@@ -167,8 +167,8 @@ class Pipeline:
         )
         with closing(one_ahead(runs) if in_thread else runs) as ready:
             for run in ready:
-                for (request, asked), logits in zip(run, self._logits(run, meter), strict=True):
-                    yield Scored(request, asked.text, logits, self.reading.answerable(logits))
+                for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
+                    yield Scored(request, asked.text, logits, answerable)
 
     def _prepared(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -225,7 +225,7 @@ class Pipeline:
 
     def _logits(
         self, run: list[tuple[ScanRequest, QueryOnText]], meter: Meter
-    ) -> Iterator[NDArray[np.float32]]:
+    ) -> Iterator[tuple[NDArray[np.float32], float | None]]:
         windows = [self._windows(asked.text) for _, asked in run]
         sequences = [
             asked.sequence(first, last)
@@ -237,11 +237,12 @@ class Pipeline:
         for (request, asked), own in zip(run, windows, strict=True):
             parts = [next(read) for _ in own]
             logits = asked.logits(average_logits(own, parts, len(asked.text.units)))
-            if self.reading.meaning is not None:
-                logits = self.reading.meaning.read_again(
+            if self.reading.meaning is None:
+                yield logits, None
+            else:
+                yield self.reading.meaning.read_again(
                     request.query, asked.text.sentences, logits, meter.expect, meter.after_step
                 )
-            yield logits
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:

@@ -194,12 +194,6 @@ class Reading:
         own = self.segmenter.for_text(text)
         return segment_blocks(text, checked(), lambda part: own.segment_in_pieces(part, between_pieces))
 
-    def answerable(self, logits: NDArray[np.float32]) -> float | None:
-        """The probability that a text with such logits answers; None unless the weights are its encoder's own."""
-        if self.meaning is None or not self.meaning.own:
-            return None
-        return self.meaning.weights.answerable(logits)
-
     @property
     def folds(self) -> bool:
         """True unless texts are read as a published scanner reads them: letter by letter as they are."""

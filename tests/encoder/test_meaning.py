@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, one_answers, unrelated_cosines
 from spscanner_rag.encoder.sentences import TokenEncoder, digest_of
 
 SENTENCES = ["the keeper wrote the date . ", "he signed the treaty . ", "it rained ! "]
@@ -170,3 +170,15 @@ class PlainEncoder:
     def read(self, laid: Any, after_step: Any) -> Any:
         """Nothing."""
         raise NotImplementedError
+
+
+def test_what_the_cross_reader_says_of_a_text_counts_in_its_probability_alone() -> None:
+    weights = MeaningWeights(cross=0.5, whole=1.0, answer_scale=1.0)
+    readings = [np.full(3, -np.inf), *(np.array([value, -np.inf, -5.0]) for value in (-4.5, -2, 1))]
+    said = [one_answers(read.astype(np.float32)) for read in readings]
+    assert said[0] == -6 < said[1] < -4 < said[2] < -1.5 < said[3] == 0
+    assert one_answers(np.full(3, -2, np.float32)) > said[2]  # one of three that may answer does
+    same = np.zeros(3, np.float32)
+    probabilities = [weights.answerable(same, one) for one in said]
+    assert probabilities == sorted(probabilities, key=lambda p: p or 0.0)
+    assert probabilities[3] == weights.answerable(same) == 0.5

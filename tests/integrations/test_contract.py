@@ -155,8 +155,12 @@ def test_limits(host: Host, top_k: int) -> None:
 class Sure(WordScorer):
     """Says how probably a text answers."""
 
-    def answerable(self, logits: np.ndarray[Any, Any]) -> float | None:
-        return 0.9 if logits.max(initial=-9) > 0 else 0.2
+    says_answers = True
+
+    def score_units_many(self, requests: Any, *, answers: list[float | None], **_: Any) -> list[Any]:
+        logits = [self.score_units(*request) for request in requests]
+        answers += [0.9 if max(own) > 0 else 0.2 for own in logits]
+        return logits
 
 
 @all_four

@@ -57,8 +57,9 @@ class CorpusUnits:
         queries: Sequence[str],
         numbers: Sequence[int],
         collection: Sequence[int] | None = None,
+        answers: list[float | None] | None = None,
     ) -> list[list[NDArray[np.float32]]]:
-        """Logits of the units of these documents, (units,) each, for each query.
+        """Logits of the units of these documents, (units,) each, for each query; ``answers`` as in `score_batch`.
 
         ``collection`` are the documents whose word counts the scorer gets; None if each is asked alone.
         """
@@ -70,7 +71,7 @@ class CorpusUnits:
         index = None
         if collection is not None and getattr(scorer, "uses_collection", False):
             index = self.index(collection)
-        logits = iter(score_batch(scorer, requests, collection=index))
+        logits = iter(score_batch(scorer, requests, collection=index, answers=answers))
         return [[next(logits) for _ in numbers] for _ in queries]
 
     def index(self, numbers: Sequence[int]) -> CollectionIndex:

@@ -38,7 +38,7 @@ from spscanner_rag.results.coverage import (
 )
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Progress, Scorer, probability_of_answer
+from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
@@ -67,6 +67,7 @@ class Scored(NamedTuple):
     seconds: float
     peak_megabytes: float | None
     index_megabytes: float | None  # None for a document alone
+    answerable: float | None = None  # of a document alone, where the scorer says how probably it answers
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,13 @@ class Ask:
         if reading is None:
             units.units(0)  # cut before the clock starts
             begun = time.perf_counter()
-            logits = units.scores(scorer, queries, [0])
+            answers: list[float | None] = []
+            logits = units.scores(scorer, queries, [0], answers=answers)
             seconds, peak = (time.perf_counter() - begun) / len(queries), memory.megabytes()
-            return [Scored([0], own, seconds, peak, None) for own in logits]
+            return [
+                Scored([0], own, seconds, peak, None, answerable)
+                for own, answerable in zip(logits, answers, strict=True)
+            ]
         if self.stage is not None:
             reading = replace(reading, first_stage=scorers[self.stage])
         (query,) = queries
@@ -177,7 +182,7 @@ class Ask:
                 answerable=question.answerable,
             )
             if self.calibrate:
-                record = _calibrated(record, scorers[self.scorer], pool, values, question)
+                record = _calibrated(record, scored.answerable, pool, values, question)
             if question.answerable:
                 own = units.place(right, evidence)
                 record = replace(
@@ -241,11 +246,10 @@ class Ask:
 
 
 def _calibrated(
-    record: Record, scorer: Scorer, pool: Pool, scores: NDArray[np.floating], question: Question
+    record: Record, highest: float | None, pool: Pool, scores: NDArray[np.floating], question: Question
 ) -> Record:
     """The record with the probability of an answer and, if there is evidence, the bins of the sentences'."""
     probabilities = sigmoid(scores)
-    highest = probability_of_answer(scorer, np.asarray(scores, np.float32))
     if highest is None:
         highest = float(probabilities.max(initial=0.0))
     record = replace(record, highest=highest)

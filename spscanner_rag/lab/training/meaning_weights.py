@@ -15,7 +15,7 @@ from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.bert import quantized, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, unrelated_cosines
+from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_answers, unrelated_cosines
 from spscanner_rag.lab.evidence.calibration import fit_platt
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import by_document, sample_questions
@@ -40,6 +40,8 @@ class Fitted(NamedTuple):
 
 
 FIT_STEPS, FIT_RATE = 150, 0.05
+WHOLE = 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0
+"""Tried for `MeaningWeights.whole`."""
 _FEATURES = ("scanner", "sentence", "near", "wide")
 
 
@@ -107,19 +109,21 @@ def fitted_weights(
     # Calibrated before the cross-reader, which is told by the logits what to read, and with it.
     weights = _scaled(weights, *fit_platt(np.concatenate([logits(one) for one in read]), relevant))
     final = {id(one): logits(one) for one in (*read, *elsewhere)}
+    added = dict[int, NDArray[np.float32]]()
     if cross is not None:
         added = {
             id(one): cross.logits(folded(one.query), one.sentences, final[id(one)])
             for one in (*read, *elsewhere)
         }
-        columns = [np.stack([final[id(one)], added[id(one)]], axis=1) for one in answered]
+        clipped = {number: np.maximum(logits, LOWEST) for number, logits in added.items()}
+        columns = [np.stack([final[id(one)], clipped[id(one)]], axis=1) for one in answered]
         own, beside = _least_loss(columns, answered, (1.0, 1.0))
-        final = {number: own * final[number] + beside * added[number] for number in final}
+        final = {number: own * final[number] + beside * clipped[number] for number in final}
         scale, shift = fit_platt(np.concatenate([final[id(one)] for one in read]), relevant)
         final = {number: scale * final[number] + shift for number in final}
         weights = replace(_scaled(weights, scale * own, shift), cross=scale * beside)
-    scale, shift = _answer_weights((final[id(one)], one.relevant) for one in (*read, *elsewhere))
-    return replace(weights, answer_scale=scale, answer_bias=shift)
+    scored = [(final[id(one)], added.get(id(one)), one.relevant) for one in (*read, *elsewhere)]
+    return replace(weights, **_answer_weights(scored))
 
 
 def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
@@ -151,27 +155,38 @@ def _least_loss(
 
 
 def _answer_weights(
-    read: Iterable[tuple[NDArray[np.float32], NDArray[np.bool_]]],
-) -> tuple[float, float]:
-    """What makes of a text's best logit the probability that the text answers.
+    read: Iterable[tuple[NDArray[np.float32], NDArray[np.float32] | None, NDArray[np.bool_]]],
+) -> dict[str, float]:
+    """What makes of a text's best logit, and of what the cross-reader says, the probability that it answers.
 
-    ``read`` has the logits of texts, and which sentences are relevant. Texts that answer are held against those
-    that do not and, since these are few, against themselves without the sentences that answer. Where too few were
-    read, or the logit does not tell, nothing is said: the scale is 0.
+    ``read`` has the logits of texts, those of the cross-reader, and which sentences are relevant. Texts that
+    answer are held against those that do not and, since these are few, against themselves without the sentences
+    that answer. Where too few were read, or the logit does not tell, nothing is said: the scale is 0.
     """
-    best, answers = list[float](), list[bool]()
-    for logits, relevant in read:
+    best, whole, answers = list[float](), list[float](), list[bool]()
+
+    def add(logits: NDArray[np.float32], again: NDArray[np.float32] | None, answer: bool) -> None:
+        best.append(float(logits.max()))
+        whole.append(0.0 if again is None else one_answers(again))
+        answers.append(answer)
+
+    for logits, again, relevant in read:
         if relevant.any():
-            best += [float(logits.max())] * 2  # so that about half of all answer
-            answers += [True, True]
-        if not relevant.all():
-            best.append(float(logits[~relevant].max()))
-            answers.append(False)
-    try:
-        scale, shift = fit_platt(best, answers)
-    except ValueError:  # one kind only, or none that overlap
-        return 0.0, 0.0
-    return (scale, shift) if scale > 0 else (0.0, 0.0)
+            for _ in range(2):  # so that about half of all answer
+                add(logits, again, True)
+        if (rest := ~relevant).any():
+            add(logits[rest], None if again is None else again[rest], False)
+    found = []
+    for share in WHOLE:
+        scores = np.array(best) + share * np.array(whole)
+        try:
+            scale, shift = fit_platt(scores, answers)
+        except ValueError:  # one kind only, or none that overlap
+            continue
+        loss = np.logaddexp(0, np.where(answers, -1, 1) * (scale * scores + shift)).mean()
+        found.append((float(loss), {"answer_scale": scale, "answer_bias": shift, "whole": share}))
+    least = min(found, key=lambda one: one[0])[1] if found else {"answer_scale": 0.0}
+    return least if least["answer_scale"] > 0 else {}
 
 
 def _columns(one: Fitted) -> NDArray[np.float32]:

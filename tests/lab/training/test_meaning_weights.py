@@ -70,8 +70,8 @@ class Knowing:
     """A cross-reader that knows most answers."""
 
     def logits(self, query: str, sentences: Sequence[str], scores: object) -> np.ndarray:
-        """Five for a sentence that says so."""
-        return np.array([5.0 * (sentence == "yes") for sentence in sentences], np.float32)
+        """More for a sentence that says so."""
+        return np.array([5.0 * (sentence == "yes") - 4 for sentence in sentences], np.float32)
 
 
 def test_a_cross_reader_that_knows_more_counts_more() -> None:
@@ -87,6 +87,8 @@ def test_a_cross_reader_that_knows_more_counts_more() -> None:
     weights = fitted_weights(read, MeaningWeights(), cross=knowing)
     assert 5 * weights.cross > 3 * weights.scanner
     assert fitted_weights(read, MeaningWeights()).cross == 0
+    none = [one._replace(relevant=np.zeros(20, bool), sentences=["no"] * 20) for one in read[:30]]
+    assert fitted_weights([*read, *none], MeaningWeights(), cross=knowing).whole > 0
 
 
 @pytest.mark.parametrize(
