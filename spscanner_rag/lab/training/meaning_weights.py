@@ -115,7 +115,7 @@ def fitted_weights(
             id(one): cross.logits(folded(one.query), one.sentences, final[id(one)])
             for one in (*read, *elsewhere)
         }
-        clipped = {number: np.maximum(logits, LOWEST) for number, logits in added.items()}
+        clipped = {number: np.asarray(np.maximum(own, LOWEST), np.float32) for number, own in added.items()}
         columns = [np.stack([final[id(one)], clipped[id(one)]], axis=1) for one in answered]
         own, beside = _least_loss(columns, answered, (1.0, 1.0))
         final = {number: own * final[number] + beside * clipped[number] for number in final}
