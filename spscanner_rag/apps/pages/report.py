@@ -12,6 +12,7 @@ from spscanner_rag.apps.pages.labels import short_names
 from spscanner_rag.apps.pages.quotes import Breaks, readable
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
+from spscanner_rag.files.readers.pdf_pictures import Picture
 from spscanner_rag.results import Passage
 
 LEVELS = 8  # strengths of a highlight
@@ -47,6 +48,15 @@ class _Block(NamedTuple):
     parts: list[tuple[Markup, _Pick | None]]
 
 
+class _Sheet(NamedTuple):
+    """A page of a PDF as a picture, with rectangles over its picks."""
+
+    name: str
+    picture: Picture
+    png: Markup
+    marks: list[tuple[_Pick, list[Sequence[int]]]]
+
+
 class _Shown:
     """One document of the page, whose number counts from 1."""
 
@@ -78,6 +88,17 @@ class _Shown:
             level=level_of(passage.score),
             first=passage.score == page.first,
         )
+
+    def sheets(self, pictures: Sequence[Picture]) -> Iterator[_Sheet]:
+        """The pictures of its pages, whose passages are numbered as the picks."""
+        names = {page.number: page.name for page in self.scanned.document.pages}
+        picks = list(self.picks.values())
+        for picture in pictures:
+            marks: dict[int, list[Sequence[int]]] = {}
+            for number, *rectangle in picture.places:
+                marks.setdefault(number, []).append(rectangle)
+            own = [(picks[number], marks[number]) for number in sorted(marks)]
+            yield _Sheet(names[picture.number], picture, Markup(picture.png), own)
 
     def profile(self) -> str:
         """The outline of the strip: the higher it is, the better the best sentence there."""
@@ -123,8 +144,19 @@ class _Page(NamedTuple):
     several: bool  # documents
 
 
-def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
-    """The page for documents in the order given, with their picks; ``model`` is the checkpoint's source."""
+def render_report(
+    query: str,
+    model: str,
+    scanned: Sequence[ScannedDocument],
+    *,
+    pictures: Sequence[Picture] = (),
+    inside: bool = False,
+) -> str:
+    """The page for documents in the order given, with their picks; ``model`` is the checkpoint's source.
+
+    ``pictures`` are pages of the first document, a PDF, with its picks in their order. ``inside`` another page,
+    which says what is asked, it has no heading.
+    """
     page = _Page(
         best=max((float(one.result.scores.max()) for one in scanned if len(one.result.scores)), default=0.0),
         first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
@@ -141,6 +173,9 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
         query,
         report_style(),
         report_script(),
+        more_policy="; img-src data:" if pictures else "",
+        inside=inside,
+        sheets=list(documents[0].sheets(pictures)) if pictures else [],
         query=query,
         model="the bundled one" if model == "default" else model,
         documents=documents,

@@ -71,6 +71,7 @@
     frame.src = address;
     shown.replaceChildren(frame);
     source.open = false;
+    form.classList.add("answered");
     frame.addEventListener("load", () => frame.focus()); // its keys go from sentence to sentence
   }
 

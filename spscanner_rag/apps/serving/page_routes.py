@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.schemas import BoundedRoute, Page
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.text.escaping import one_line
@@ -43,7 +45,15 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         requests = [service.checked(body.query, document.text, units)]
 
         async def rendered(scored: list[Scored]) -> dict[str, Any]:
-            return {"page": await asyncio.to_thread(_report, service, body, document, scored)}
+            (result,) = service.results(scored)
+            picks = result.select(top_k=body.top_k, order="score")
+            shown = ScannedDocument(document, result, picks, picks)
+            pictures: list[Picture] = []
+            with suppress(RefusedError):  # an answer without pictures is one
+                pictures = await service.work(request, partial(_pictures, body, shown))
+            model = service.scanner.checkpoint.source
+            page = partial(render_report, body.query, model, [shown], pictures=pictures, inside=True)
+            return {"page": await asyncio.to_thread(page)}
 
         return await service.read_in_lines(requests, request, rendered)
 
@@ -53,7 +63,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 def front_page(needs_token: bool) -> str:
     """The page, with a field for the token if the server has one. It holds nothing secret.
 
-    Its policy also binds the report that it shows, so it allows the report's style and script.
+    Its policy also binds the report that it shows, so it allows the report's style, script and pictures.
     """
     return render(
         "serving/front_page.html",
@@ -61,7 +71,7 @@ def front_page(needs_token: bool) -> str:
         page_style("serving/front_page.css"),
         resource("serving/front_page.js"),
         also_allowed=[(report_style(), report_script())],
-        more_policy="; connect-src 'self'; frame-src blob:; img-src 'none'",
+        more_policy="; connect-src 'self'; frame-src blob:; img-src data:",
         needs_token=needs_token,
     )
 
@@ -86,8 +96,8 @@ def _document(body: Page, check: Callable[[], None]) -> TextFile:
         raise RefusedError(422, one_line(str(error))) from None
 
 
-def _report(service: Service, body: Page, document: TextFile, scored: list[Scored]) -> str:
-    (result,) = service.results(scored)
-    picks = result.select(top_k=body.top_k, order="score")
-    model = service.scanner.checkpoint.source
-    return render_report(body.query, model, [ScannedDocument(document, result, picks, picks)])
+def _pictures(body: Page, shown: ScannedDocument, check: Callable[[], None]) -> list[Picture]:
+    if shown.document.words is None or body.file is None:
+        return []
+    boxes = [shown.document.boxes(pick.start, pick.end) for pick in shown.picks]
+    return pictures_of(base64.b64decode(body.file), boxes, check)

@@ -46,7 +46,7 @@ def report(page: Any) -> Any:
     """The document that is shown."""
     page.wait_for_selector("iframe")
     frame = page.frame_locator("iframe")
-    frame.locator("mark.here").wait_for()
+    frame.locator("mark.here").wait_for(state="attached")
     return frame
 
 
@@ -94,6 +94,26 @@ def test_a_file_is_chosen_and_taken_back(visited: Callable[..., Any], tmp_path: 
         page.click("#clear")
         assert page.locator("#named").text_content() == "none yet"
         assert page.locator("#text").is_visible()
+
+
+@pytest.mark.parametrize(("width", "first"), [(1280, "Pages"), (390, "Text")])
+def test_a_pdf_is_shown_as_pages_and_as_text(
+    visited: Callable[..., Any], tmp_path: Path, pdf_of: Callable[..., bytes], width: int, first: str
+) -> None:
+    lines = [f"The keeper left the tower on day {day}." for day in range(40)]
+    (tmp_path / "log.pdf").write_bytes(pdf_of([lines, lines, lines]))
+    with visited(viewport={"width": width, "height": 800}) as page:
+        page.set_input_files("#file", tmp_path / "log.pdf")
+        page.fill("#query", "When did the keeper leave?")
+        page.click("#go")
+        frame = report(page)
+        assert frame.locator("[aria-pressed=true]").text_content() == first
+        for view, mark in (("Pages", "figure a.here rect"), ("Text", "mark.here")):
+            frame.get_by_role("button", name=view).click()
+            frame.locator(mark).first.wait_for()
+            assert frame.locator("figure").first.is_visible() == (view == "Pages")
+        assert page.locator("iframe").bounding_box()["y"] < 120
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_dropped_file_is_taken(visited: Callable[..., Any]) -> None:

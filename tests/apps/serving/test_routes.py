@@ -16,6 +16,8 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
+from spscanner_rag.apps.serving import page_routes
+from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.checkpoint.digests import fingerprint
 
@@ -265,5 +267,25 @@ def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callabl
     assert "log &lt;b&gt;.md" in page
     assert "Autumn" in page
     assert "<script>x" not in page
-    data = pdf_of([["It rained all day."], ["The keeper left the tower."]])
-    assert "page 2" in asked(client, file=encoded(data), name="log.pdf")["page"]
+    assert "img-src" not in page
+    assert "<figure" not in page
+    assert "<h1" not in page  # the page above it says what is asked
+
+
+def test_a_pdf_is_shown_as_its_pages_with_the_marks(
+    client: httpx.Client, pdf_of: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = encoded(pdf_of([["It rained all day."], [], ["The keeper left", "the tower."]]))
+    page = asked(client, file=data, name="log.pdf", top_k=1)["page"]
+    assert len(re.findall("<figcaption>page [13]</figcaption>", page)) == 1
+    assert "page 3" in asked(client, file=data, name="log.pdf")["page"]
+    assert re.search(r'content="default-src \'none\'; [^"]*; img-src data:"', page)
+    assert re.findall(r'<a href="#(d1-\d)" data-mark="\1"', page) == re.findall('<mark .*?id="(.*?)"', page)
+
+    def refused(*_: object) -> None:
+        raise RefusedError(429, "too many requests are waiting")
+
+    monkeypatch.setattr(page_routes, "pictures_of", refused)
+    without = asked(client, file=data, name="log.pdf", top_k=1)["page"]
+    assert "<figure" not in without
+    assert without.count("<mark ") == 1

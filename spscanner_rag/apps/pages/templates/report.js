@@ -4,15 +4,26 @@
   const marks = [...document.querySelectorAll("article mark[id]")]; // in document order
   const best = document.querySelector("mark[data-rank='1']");
   const at = document.querySelector(".at");
+  const narrow = matchMedia("(max-width: 760px)").matches;
   let current = null; // the pick that was last gone to
 
   const scrolls = () => (getComputedStyle(main).overflowY === "auto" ? main : document.scrollingElement);
   const linked = (selector, id) => document.querySelector(`${selector}[href="#${id}"]`);
 
+  // A PDF is shown as its pages, or as its text; a pick that is on no picture, in the text.
+  const drawn = (mark) => [...document.querySelectorAll(`figure [data-mark="${mark.id}"]`)];
+  function view(name) {
+    if (!document.querySelector("figure")) return;
+    document.body.dataset.view = name;
+    for (const button of document.querySelectorAll("button[data-view]")) {
+      button.setAttribute("aria-pressed", button.dataset.view === name);
+    }
+  }
+
   function enter(mark) {
     for (const element of document.querySelectorAll(".here")) element.classList.remove("here");
     current = mark;
-    mark.classList.add("here");
+    for (const shown of [mark, ...drawn(mark)]) shown.classList.add("here");
     at.textContent = mark.dataset.facts;
     const item = linked("li a", mark.id);
     const tick = linked("svg a", mark.id);
@@ -20,11 +31,15 @@
     if (!item) return;
     item.parentElement.classList.add("here");
     const list = item.closest("nav");
+    if (narrow) list.querySelector("details").open = false;
     if (list.scrollHeight > list.clientHeight) item.scrollIntoView({ block: "nearest" });
   }
 
   function show(mark) {
-    const settle = () => mark.scrollIntoView({ block: "center", inline: "nearest" });
+    const pictures = drawn(mark);
+    if (!pictures.length) view("text");
+    const shown = (document.body.dataset.view === "pages" && pictures[0]) || mark;
+    const settle = () => shown.scrollIntoView({ block: "center", inline: "nearest" });
     settle(); // the blocks that come into view are laid out only now, which may move the pick
     requestAnimationFrame(settle);
   }
@@ -65,8 +80,14 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-step]");
     if (button) return step(Number(button.dataset.step));
+    const chosen = event.target.closest("button[data-view]");
+    if (chosen) {
+      view(chosen.dataset.view);
+      return current && show(current);
+    }
     const link = event.target.closest("a[href^='#']");
     const target = link && document.getElementById(link.getAttribute("href").slice(1));
+    if (narrow && target?.closest("nav")) document.querySelector("nav details").open = true;
     if (target && target.matches("mark")) {
       event.preventDefault();
       go(target, false);
@@ -75,6 +96,7 @@
     }
     const strip = event.target.closest("svg.strip");
     if (!strip || link) return undefined;
+    view("text");
     const article = document.getElementById(strip.dataset.document);
     const box = strip.getBoundingClientRect();
     const share = (event.clientX - box.left) / box.width;
@@ -122,7 +144,8 @@
   }
   addEventListener("hashchange", arrive);
   addEventListener("popstate", arrive);
-  if (matchMedia("(max-width: 760px)").matches) document.querySelector("nav details").open = false;
+  for (const hidden of document.querySelectorAll(".steps[hidden]")) hidden.hidden = false;
+  view(narrow ? "text" : "pages"); // a page's letters are too small there
   if (!arrive() && best) go(best, false);
   if (scrolls() === main) main.focus({ preventScroll: true }); // so that its keys scroll the document
   mark_position();

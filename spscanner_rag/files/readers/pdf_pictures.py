@@ -1,0 +1,113 @@
+"""Pictures of the pages of a PDF that carry passages, drawn in a process of its own, as its text is read."""
+
+import base64
+import json
+import math
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import byref, c_int
+from typing import Any, NamedTuple
+
+from spscanner_rag.files.apart import Record, answer, read_apart
+from spscanner_rag.files.documents import Box
+from spscanner_rag.files.readers.pdf_pages import opened
+
+MOST_PAGES = 10
+MOST_PIXELS = 1_600_000
+"""Of one page: a sheet of A4 at 130 dots an inch."""
+
+MOST_BYTES = 8 * 2**20
+"""Of all pictures, in base64; a page of more than an eighth of it is drawn half as large, or else left out."""
+
+SECONDS = 10.0
+_LARGEST_SCALE = 1.8  # pixels for a point
+_LONGEST = 8_000  # pixels of a side
+
+
+class Picture(NamedTuple):
+    """A page, and the rectangles of passages on it: their number, left, top, width and height in pixels."""
+
+    number: int  # of the page, from 1
+    width: int
+    height: int
+    png: str  # in base64
+    places: Sequence[tuple[int, int, int, int, int]]
+
+
+def pictures_of(
+    data: bytes, passages: Sequence[Sequence[Box]], check: Callable[[], None] | None = None
+) -> list[Picture]:
+    """Draw the pages of the first passages that have boxes, in the order of the pages; may be fewer, or none.
+
+    ``check`` is called meanwhile, and may raise to end it.
+    """
+    placed = [(box, number) for number, boxes in enumerate(passages) for box in boxes]
+    pages = list(dict.fromkeys(box.page for box, _ in placed))[:MOST_PAGES]
+    if not pages:
+        return []
+    asked = [(page, [(n, *box[1:]) for box, n in placed if box.page == page]) for page in pages]
+    found, size = [], 0
+    for record in read_apart(__name__, (), json.dumps(asked).encode() + b"\n" + data, SECONDS, check):
+        size += len(record["png"])
+        if size <= MOST_BYTES:
+            found.append(Picture(**record))
+    return sorted(found, key=lambda picture: picture.number)
+
+
+def main() -> None:
+    """Write a record for each page that can be drawn."""
+    answer(_drawn)
+
+
+def _drawn(asked: bytes) -> Iterator[Record]:
+    first, _, data = asked.partition(b"\n")
+    document = opened(data)
+    if isinstance(document, dict):
+        return
+    document.init_forms()
+    for number, boxes in json.loads(first):
+        for share in (1.0, 0.5):
+            try:
+                picture = _picture(document[number - 1], boxes, share)
+            except Exception:  # of a broken page; MemoryError is one
+                break
+            if len(picture["png"]) <= MOST_BYTES // 8:
+                yield {"number": number, **picture}
+                break
+
+
+def _picture(page: Any, boxes: Sequence[Sequence[float]], share: float) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
+    across, up = page.get_size()
+    scale = share * min(_LARGEST_SCALE, math.sqrt(MOST_PIXELS / (across * up)), _LONGEST / max(across, up))
+    bitmap = page.render(scale=scale, rev_byteorder=True)
+    width, height = bitmap.width, bitmap.height
+    places = []
+    for passage, *corners in boxes:
+        (x0, y0), (x1, y1) = (_on(page, width, height, *corner) for corner in (corners[:2], corners[2:]))
+        places.append((passage, min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)))
+    return {"width": width, "height": height, "png": _png(bitmap), "places": places}
+
+
+def _on(page: Any, width: int, height: int, x: float, y: float) -> tuple[int, int]:  # noqa: ANN401 - of pypdfium2
+    """A point of a page, which may be turned or cut, on its picture."""
+    from pypdfium2 import raw
+
+    left, top = c_int(), c_int()
+    raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, byref(left), byref(top))
+    return left.value, top.value
+
+
+def _png(bitmap: Any) -> str:  # noqa: ANN401 - of pypdfium2
+    """A bitmap of red, green and blue as a PNG in base64; most pages have no colours, which makes it a third."""
+    pixels, width, height, stride = bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride
+    rows = [pixels[at : at + 3 * width] for at in range(0, height * stride, stride)]
+    grey = all(row[::3] == row[1::3] == row[2::3] for row in rows)
+    lines = b"".join(b"\0" + (row[::3] if grey else row) for row in rows)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0 if grey else 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, 3)), (b"IEND", b"")]
+    chunks = (
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in parts
+    )
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()
