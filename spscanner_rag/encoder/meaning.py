@@ -32,6 +32,7 @@ MOST_BYTES: Final = 2**28
 
 _QUESTIONS_KEPT = 256
 _LARGEST_WEIGHT = 1000.0
+_WAIT_SECONDS = 0.025
 
 _UNRELATED: Final = (
     ("Who painted the ceiling of the chapel?", "The pump is switched off before the filter is rinsed."),
@@ -177,12 +178,12 @@ class Meaning:
     ) -> SentenceVectors:
         """The vectors of a text's sentences, as `fold_texts` reads them, which are read only if they are not kept.
 
-        ``before`` is called with the tokens to read, ``after_step`` after each step with those read; either may
-        raise.
+        ``before`` is called with the tokens to read, ``after_step`` after each step with those read, and with 0
+        while another thread reads the same text; either may raise.
         """
         sentences = fold_texts(sentences)
         key = digest_of(sentences)
-        with self._alone(key):  # another thread may be about to keep them
+        with self._alone(key, lambda: after_step(0)):  # another thread may be about to keep them
             kept = self.known(key)
             if kept is None:
                 kept = self.store.get(self.encoder.digest, key) if self.store else None
@@ -196,14 +197,21 @@ class Meaning:
         return kept
 
     @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
-        """Let no other thread read the same text; others are read beside it, a short one beside a long one."""
+    def _alone(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
+        """Let no other thread read the same text; others are read beside it, a short one beside a long one.
+
+        ``wait`` is called again and again while another thread reads it, which may need what this one holds.
+        """
         with self._lock:
             lock, waiting = self._readers.get(key, (threading.Lock(), 0))
             self._readers[key] = lock, waiting + 1
         try:
-            with lock:
+            while not lock.acquire(timeout=_WAIT_SECONDS):
+                wait()
+            try:
                 yield
+            finally:
+                lock.release()
         finally:
             with self._lock:
                 lock, waiting = self._readers.pop(key, (lock, 1))  # none in a child that was forked meanwhile

@@ -114,7 +114,7 @@ def test_a_long_text_does_not_hold_up_a_short_one(encoder: TokenEncoder) -> None
 
 def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -> None:
     meaning = Meaning(encoder, WEIGHTS)
-    with meaning._alone(digest_of(SENTENCES)), meaning._lock:
+    with meaning._alone(digest_of(SENTENCES), lambda: None), meaning._lock:
         child = os.fork()
         if not child:
             meaning.vectors(SENTENCES)

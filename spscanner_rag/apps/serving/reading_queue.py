@@ -322,7 +322,7 @@ class _LaneMeter(Meter):
     at_the_end: bool = False
 
     def after_step(self, tokens: int) -> None:
-        self.at_the_end = self.done + tokens >= self.total
+        self.at_the_end = tokens > 0 and self.done + tokens >= self.total
         super().after_step(tokens)
         self.at_the_end = False
 

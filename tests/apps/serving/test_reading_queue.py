@@ -2,15 +2,17 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving import reading_queue as module
@@ -25,6 +27,8 @@ from spscanner_rag.apps.serving.reading_queue import (
     Turns,
     _LaneMeter,
 )
+from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
+from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
 from spscanner_rag.scorers import ScanCancelled
 
@@ -90,6 +94,41 @@ def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
     long.cancel()
     with pytest.raises(ScanCancelled):
         long.future.result(30)
+
+
+class Slow:
+    """An encoder of many steps, between which other threads have their turn."""
+
+    digest = "slow"
+
+    def laid(self, sentences: Sequence[str]) -> Any:
+        return SimpleNamespace(tokens=len(sentences), rows=np.eye(len(sentences), 4))
+
+    def read(self, laid: Any, after_step: Callable[[int], None]) -> SentenceVectors:
+        for _ in range(laid.tokens):
+            time.sleep(2 * module.SLICE_SECONDS)
+            after_step(1)
+        return SentenceVectors.of(laid.rows)
+
+    def question(self, query: str) -> NDArray[np.float32]:
+        return np.eye(1, 4, dtype=np.float32)[0]
+
+
+@pytest.mark.parametrize("kinds", [("long", "long"), ("short", "long"), ("long", "short")])
+def test_one_text_asked_twice_at_the_same_time_is_answered_twice(
+    tiny_scanner: Scanner, kinds: tuple[Kind, Kind], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meaning = Meaning(Slow(), MeaningWeights(sentence=1))
+    reading = replace(tiny_scanner.pipeline.reading, meaning=meaning)
+    queue = ReadingQueue(replace(tiny_scanner.pipeline, reading=reading), Limits())
+    lanes = iter(kinds)
+    monkeypatch.setattr(queue, "_kind", lambda job: next(lanes))
+    jobs = [job(queue.pipeline, "The keeper left. She stayed. It rained.", client=kind) for kind in "ab"]
+    for each in jobs:
+        queue.submit(each)
+    first, second = (each.future.result(20)[0].logits for each in jobs)
+    np.testing.assert_allclose(first, second)
+    queue.close()
 
 
 def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, passes: list[int]) -> None:
