@@ -66,6 +66,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "/v1/score": ("requests", "together", "collection"),
     "/v1/segment": ("texts",),
     "/v1/count_tokens": ("texts",),
+    "/v1/prepare": ("text", "file", "name"),
     "/v1/page": ("query", "text", "file", "name", "top_k"),
     "/v1/collections/": (),
     "/v1/models": (),

@@ -151,6 +151,7 @@ WORK: dict[str, tuple[str, dict[str, Any]]] = {
     "count_tokens": ("/v1/count_tokens", {"texts": [LONG, LONG]}),
     "score": ("/v1/score", {"requests": [{"query": "q?", "text": LONG, "units": [[0, 9, None]]}]}),
     "pasted text": ("/v1/page", {"query": "q?", "text": LONG}),
+    "preparing": ("/v1/prepare", {"text": LONG}),
     **{
         ending: ("/v1/page", {"query": "q?", "name": f"a.{ending}", "file": b64encode(content).decode()})
         for ending, content in {
@@ -180,13 +181,15 @@ def test_cutting_a_text_of_many_blocks_can_be_ended(tiny_scanner: Scanner, text:
     assert len(asked) >= len(blocks) / 100
 
 
-def test_work_whose_client_left_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["segment", "preparing"])
+def test_work_whose_client_left_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     pieces: list[int] = []
     stop_if = service.stop_if
     monkeypatch.setattr(service, "stop_if", lambda *given: pieces.append(1) or stop_if(*given))
     client = serve()
-    body = json.dumps({"texts": ["The keeper left the island in winter. " * 25_000] * 4}).encode()
-    head = f"{POSTED.format('/v1/segment')}content-length: {len(body)}\r\n\r\n"
+    path, given = WORK[name]
+    body = json.dumps({key: value * 2 for key, value in given.items()}).encode()
+    head = f"{POSTED.format(path)}content-length: {len(body)}\r\n\r\n"
     with opened(client, head.encode() + body):
         wait_until(lambda: len(pieces) > 0)
     wait_until(lambda: client.server.working == 0)
@@ -330,8 +333,8 @@ def test_damaged_collections_are_refused(client: httpx.Client, attempt: Attempt)
 
 
 def test_collections_have_a_budget(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = serve()
     monkeypatch.setattr(service, "COLLECTION_BYTES", 90_000)
+    client = serve()
 
     def put(words: int, name: str) -> tuple[str, int]:
         index = CollectionIndex.of([[f"{name}{number} left" for number in range(words)]])

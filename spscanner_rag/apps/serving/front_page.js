@@ -6,6 +6,8 @@
   const LARGEST = 12 * 2 ** 20; // base64 makes a third more of it, and a body has at most 16 MiB
   let chosen = null; // the file that was dropped or chosen; else the text is asked
   let reading = null; // the request that is under way
+  let preparing = null; // the request that has the document read before it is asked of
+  let pause = null; // after which a text that is typed is prepared
   let address = null; // of the report that is shown
 
   const number = (value) => value.toLocaleString("en");
@@ -29,6 +31,7 @@
     }
     chosen = one ?? null;
     name_source();
+    prepare();
     if (one) query.focus();
   }
 
@@ -75,13 +78,31 @@
     frame.addEventListener("load", () => frame.focus()); // its keys go from sentence to sentence
   }
 
-  async function ask(signal) {
-    const body = { query: query.value };
+  async function send(route, body, signal) {
     if (chosen) Object.assign(body, { file: await base64(chosen), name: chosen.name.slice(-300) });
     else body.text = text.value;
     const headers = { "content-type": "application/json" };
     if ($("token")) headers.authorization = `Bearer ${$("token").value}`;
-    const answer = await fetch("v1/page", { method: "POST", headers, body: JSON.stringify(body), signal });
+    return fetch(route, { method: "POST", headers, body: JSON.stringify(body), signal });
+  }
+
+  // The document is read while the question is typed; another one ends that. What is wrong is told with the answer.
+  function prepare() {
+    clearTimeout(pause);
+    preparing?.abort();
+    preparing = null;
+    if ((!chosen && !text.value.trim()) || $("token")?.value === "") return;
+    const own = (preparing = new AbortController());
+    const say = (message) => own === preparing && !reading && (state.textContent = message);
+    say("The document is being read");
+    own.done = send("v1/prepare", {}, own.signal).then((answer) => say(answer.ok ? "Ready" : ""), () => say(""));
+  }
+
+  async function ask(signal) {
+    signal.addEventListener("abort", () => preparing?.abort());
+    await preparing?.done;
+    signal.throwIfAborted();
+    const answer = await send("v1/page", { query: query.value }, signal);
     if (!answer.ok) throw new Error((await answer.json()).message);
     for await (const line of lines(answer.body)) {
       if (line.progress) tell(line.progress);
@@ -106,6 +127,7 @@
       source.open = true;
       return complain("There is no document yet: paste a text, or choose a file.");
     }
+    clearTimeout(pause);
     reading = new AbortController();
     const started = performance.now();
     busy(true);
@@ -129,7 +151,12 @@
     if (event.key === "Escape") reading?.abort();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target === text) form.requestSubmit();
   });
-  text.addEventListener("input", name_source);
+  text.addEventListener("input", () => {
+    name_source();
+    preparing?.abort();
+    clearTimeout(pause);
+    pause = setTimeout(prepare, 700);
+  });
   file.addEventListener("change", () => choose(file.files[0]));
   $("clear").addEventListener("click", () => {
     text.value = file.value = "";

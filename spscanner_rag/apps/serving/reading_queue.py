@@ -50,6 +50,7 @@ class Job:
     seconds: float  # from now to the answer
     together: bool = True  # the texts are one collection
     progress: Progress | None = None  # called in the reading thread, if the job is read alone
+    asked: bool = True  # else the texts are only encoded, for a question that follows
     clock: Callable[[], float] = time.monotonic
     future: Future[list[Scored]] = field(default_factory=Future)
     characters: int = field(init=False)
@@ -300,6 +301,12 @@ class ReadingQueue:
             turns=self._turns,
             kind=kind,
         )
+        for job in jobs:
+            if not job.asked:
+                for request in job.requests:
+                    self.pipeline.encode(request, meter)
+                job.future.set_result([])
+        jobs = [job for job in jobs if job.asked]
         requests = [request for job in jobs for request in self._counted(job, meter)]
         with closing(self._pipelines[kind].run(requests, meter)) as scored:
             for job in jobs:

@@ -246,13 +246,18 @@ class Scan(_Own):
     stream: bool = False  # lines of JSON: progress, then the result
 
 
-class Page(_Own):
-    """Body of ``/v1/page``: a text, or the content of a file in base64 with its name."""
+class Given(_Own):
+    """Body of ``/v1/prepare``: a text, or the content of a file in base64 with its name."""
 
-    query: Query
     text: Text | None = None
     file: str | None = None
     name: Annotated[Text, Field(max_length=300)] = ""
+
+
+class Page(Given):
+    """Body of ``/v1/page``: a question of such a document."""
+
+    query: Query
     top_k: Annotated[int, Field(ge=1)] = 10
 
 

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from threading import Event, Lock
+from threading import Event
 from typing import Any, TypeVar
 from zipfile import ZipFile
 
@@ -17,8 +16,10 @@ import numpy as np
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
+from spscanner_rag.apps.serving.kept import Kept
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import sigmoid
@@ -30,7 +31,12 @@ from spscanner_rag.text.units import Unit
 T = TypeVar("T")
 
 COLLECTION_BYTES = 256 * 2**20
-"""Memory of the uploaded collections that are kept; the one used longest ago is dropped first."""
+"""Memory of the uploaded collections that are kept."""
+
+DOCUMENT_BYTES = 128 * 2**20
+"""Memory of the page's documents that are kept, read and cut, for further questions."""
+
+CutDocument = tuple[TextFile, Sequence[Unit]]
 
 _WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
 _WORKERS = 2  # texts are counted and converted in so many threads; others wait
@@ -47,8 +53,8 @@ class Service:
         self.cutter = ThreadPoolExecutor(1)  # the units of a text of tiny sentences take 100 times its memory
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="spscanner-work")
         self.working = 0  # requests that wait for a worker, or have one
-        self._collecting = Lock()
-        self._collections: OrderedDict[str, tuple[CollectionIndex, int]] = OrderedDict()
+        self._collections = Kept[CollectionIndex](COLLECTION_BYTES)
+        self.documents = Kept[CutDocument](DOCUMENT_BYTES)
 
     def close(self) -> None:
         """Read what is waiting, and end the threads."""
@@ -92,15 +98,16 @@ class Service:
         *,
         together: bool = True,
         progress: Progress | None = None,
+        asked: bool = True,
     ) -> list[Scored]:
-        """Have texts read for an HTTP request whose body was received.
+        """Have texts read for an HTTP request whose body was received; without being ``asked``, only encoded.
 
         Raises ``RefusedError`` (429, 503, 504), ``ScanCancelled`` if the client went away.
         """
         if not requests:
             return []
         client = asking.client.host if asking.client else ""
-        job = Job(requests, client, _seconds_left(asking), together, progress)
+        job = Job(requests, client, _seconds_left(asking), together, progress, asked)
         self.queue.submit(job)
         return await self._awaited(job.future, asking, job.cancel)
 
@@ -209,20 +216,13 @@ class Service:
                 413,
                 f"the collection takes {size} bytes of memory; expected at most {COLLECTION_BYTES}: split it",
             )
-        with self._collecting:
-            self._collections[digest] = index, size
-            self._collections.move_to_end(digest)
-            while sum(bytes_of for _, bytes_of in self._collections.values()) > COLLECTION_BYTES:
-                self._collections.popitem(last=False)
+        self._collections.put(digest, index, size)
 
     def _collection(self, digest: str) -> CollectionIndex:
-        with self._collecting:
-            if digest not in self._collections:
-                raise RefusedError(
-                    404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}"
-                )
-            self._collections.move_to_end(digest)
-            return self._collections[digest][0]
+        known = self._collections.get(digest)
+        if known is None:
+            raise RefusedError(404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}")
+        return known
 
     def describe(self) -> dict[str, Any]:
         """The model, for ``/v1/models``."""

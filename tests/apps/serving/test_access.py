@@ -60,7 +60,8 @@ def test_only_who_has_the_token_is_answered(serve: Serve) -> None:
     page = client.get("/").text  # open, with a field for the token
     assert 'id="token"' in page
     assert "a-secret" not in page
-    assert client.post("/v1/page", json=SCAN).status_code == 401
+    for path in ("/v1/page", "/v1/prepare"):
+        assert client.post(path, json=SCAN).status_code == 401
 
 
 @pytest.mark.parametrize("token", ["", " ", "a b\n", "clé"])
@@ -91,6 +92,8 @@ def test_sizes_beyond_the_limits_are_refused(serve: Serve) -> None:
     assert client.post("/v1/page", json=file).status_code == 200
     file["file"] = "SGUgbGVmdC4g" * 120  # its text has more than 1,000 characters
     assert client.post("/v1/page", json=file).status_code == 413
+    del file["query"]
+    assert client.post("/v1/prepare", json=file).status_code == 413
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 
 

@@ -84,6 +84,7 @@ def test_a_file_is_chosen_and_taken_back(visited: Callable[..., Any], tmp_path: 
     path.write_text("# Spring\n\nThe keeper left.\n\nShe stayed.\n", encoding="utf-8")
     with visited() as page:
         page.set_input_files("#file", path)
+        page.locator("[role=status]", has_text="Ready").wait_for()
         assert page.locator("#named").text_content() == "log.md"
         assert page.locator("#text").is_hidden()
         page.fill("#query", "Who left?")
@@ -114,6 +115,29 @@ def test_a_pdf_is_shown_as_pages_and_as_text(
             assert frame.locator("figure").first.is_visible() == (view == "Pages")
         assert page.locator("iframe").bounding_box()["y"] < 120
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_document_is_prepared_once_and_given_up_when_another_is_chosen(
+    visited: Callable[..., Any], tmp_path: Path
+) -> None:
+    asked: list[Any] = []
+    failed: list[str] = []
+    for name, size in (("long.txt", 40_000), ("short.txt", 2)):
+        (tmp_path / name).write_text("The keeper left. " * size, encoding="utf-8")
+    with visited() as page:
+        page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[-1]))
+        page.on("requestfailed", lambda request: failed.append(request.failure))
+        page.fill("#text", TEXT)
+        page.locator("[role=status]", has_text="Ready").wait_for()
+        page.set_input_files("#file", tmp_path / "long.txt")
+        page.locator("[role=status]", has_text="being read").wait_for()
+        page.set_input_files("#file", tmp_path / "short.txt")
+        page.fill("#query", "Who left?")
+        page.click("#go")
+        report(page)
+        assert asked.count("prepare") <= 3
+        assert [each for each in asked if each in ("prepare", "page")][-1] == "page"
+        assert set(failed) <= {"net::ERR_ABORTED"}
 
 
 def test_a_dropped_file_is_taken(visited: Callable[..., Any]) -> None:

@@ -128,6 +128,13 @@ def test_one_text_asked_twice_at_the_same_time_is_answered_twice(
         queue.submit(each)
     first, second = (each.future.result(20)[0].logits for each in jobs)
     np.testing.assert_allclose(first, second)
+    ahead, after = (job(queue.pipeline, "He came back. She stayed.") for _ in range(2))
+    ahead.asked, lanes = False, iter(kinds)
+    queue.submit(ahead)
+    assert ahead.future.result(20) == []
+    monkeypatch.setattr(Slow, "read", None)  # the vectors are kept
+    queue.submit(after)
+    assert len(after.future.result(20)[0].logits) == 2
     queue.close()
 
 

@@ -17,9 +17,11 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
 from spscanner_rag.apps.serving import page_routes
+from spscanner_rag.apps.serving.kept import Kept
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.checkpoint.digests import fingerprint
+from spscanner_rag.scan.pipeline import Pipeline
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -191,6 +193,9 @@ BAD = {
     "no base64": ("/v1/page", {"query": "a", "file": "no base64!", "name": "a.txt"}, "file"),
     "page without a question": ("/v1/page", {"query": " ", "text": "x"}, "query"),
     "top_k of a page": ("/v1/page", {"query": "a", "text": "x", "top_k": 0}, "top_k"),
+    "preparation of nothing": ("/v1/prepare", {}, "got both or neither of text and file"),
+    "preparation of a broken file": ("/v1/prepare", {"file": encoded(b"PK\3\4"), "name": "a.docx"}, "a.docx"),
+    "preparation with a question": ("/v1/prepare", {"query": "a", "text": "x"}, "query: Extra inputs"),
     "unknown field of a page": ("/v1/page", {"query": "a", "text": "x", "depth": 3}, "depth"),
 }  # fmt: skip
 
@@ -270,6 +275,40 @@ def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callabl
     assert "img-src" not in page
     assert "<figure" not in page
     assert "<h1" not in page  # the page above it says what is asked
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": "It rained. The keeper left."},
+        {"file": encoded(b"# Spring\n\nThe keeper left.\n"), "name": "log.md"},
+        {"file": encoded(b"00:00:01 Ann: The keeper left.\n00:00:09 Bo: Yes.\n"), "name": "call.txt"},
+    ],
+)
+def test_what_was_prepared_is_not_read_again(
+    serve: Callable[..., Any], given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, read, encoded_texts = serve(), [], []
+    for name in ("_read", "_cut"):
+        own = getattr(page_routes, name)
+        monkeypatch.setattr(page_routes, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
+    encode = Pipeline.encode
+    monkeypatch.setattr(Pipeline, "encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
+    for _ in range(2):
+        assert client.post("/v1/prepare", json=given).status_code == 204
+    assert asked(client, **given)["page"].count("<mark ") >= 1
+    assert read == ["_read", "_cut"]
+    assert len(encoded_texts) == 2
+    assert asked(client, **given | {"name": "other.txt"})["page"] != asked(client, text="She left.")["page"]
+    assert len(read) == 6
+
+
+def test_what_is_kept_is_bounded_and_the_latest() -> None:
+    kept = Kept[str](10)
+    for name, size in (("a", 4), ("b", 4), ("large", 11), ("c", 4), ("a", 5), ("d", 6)):
+        kept.put(name, name.upper(), size)
+        kept.get("b")
+    assert [kept.get(name) for name in ("a", "b", "c", "d", "large")] == [None, "B", None, "D", None]
 
 
 def test_a_pdf_is_shown_as_its_pages_with_the_marks(
