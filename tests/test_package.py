@@ -311,6 +311,7 @@ def test_install_lines_name_extras_that_exist() -> None:
     for folder, ending in (
         ("docs", "md"),
         ("examples", "py"),
+        ("examples", "md"),
         ("integrations", "py"),
         ("spscanner_rag", "py"),
     ):

@@ -1,20 +1,20 @@
 r"""Converts public question files, from clones of their repositories, to question files of this package.
 
     python examples/data/convert.py qmsum QMSum/data/ALL/val --out qmsum-dev.jsonl
-    python examples/data/convert.py hotpotqa dev.json --out hotpotqa-dev.jsonl
-    python examples/data/convert.py limit limit-small --out limit.jsonl
-    python examples/data/convert.py squad dev-v2.0.json --out squad.jsonl
 
-It prints a digest of the ids, texts, questions and evidence. README.md beside it has the repository and the commit
-of each source, and the digest of what docs/results.md was measured on.
+It prints a digest of the ids, texts, questions and evidence. README.md beside it has the repository, commit and
+path of each source, and the digest of what docs/results.md was measured on.
 """
 
 import argparse
+import csv
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 Line = dict[str, Any]
 Span = tuple[int, int]
@@ -24,7 +24,7 @@ def joined(parts: Iterable[str], between: str) -> tuple[str, list[Span]]:
     """Parts as one text, and the span of each."""
     text, spans = "", []
     for part in parts:
-        text += between if text else ""
+        text += between if spans else ""
         spans.append((len(text), len(text) + len(part)))
         text += part
     return text, spans
@@ -109,10 +109,170 @@ def squad(file: Path) -> Iterator[Line]:
         yield line("squad", article["title"], text, questions)
 
 
+def timeqa(file: Path) -> Iterator[Line]:
+    """Articles of TimeQA's questions by people; its tokens are joined again, and the answers' places with them."""
+    pages: dict[str, list[Line]] = {}  # an article is there for each relation that is asked for
+    for record in json.loads(file.read_text(encoding="utf-8")):
+        pages.setdefault(record["link"], []).append(record)
+    for link, records in pages.items():
+        paragraphs = records[0]["paras"]
+        text, spans = joined((APART.sub("", each) for each in paragraphs), "\n\n")
+        questions = []
+        for record in records:
+            for number, (question, answers) in enumerate(record["questions"]):
+                found = [each for each in answers if each.get("answer")]
+                evidence = {
+                    tuple(spans[each["para"]][0] + closed(paragraphs[each["para"]], each[end])
+                          for end in ("from", "end"))
+                    for each in found
+                }  # fmt: skip
+                questions.append({
+                    "qid": f"{record['index']}#{number}",
+                    "question": question,
+                    "answers": [APART.sub("", each["answer"]) for each in found],
+                    "evidence": sorted(evidence),
+                    "answerable": bool(found),
+                })  # fmt: skip
+        yield line("timeqa_human", link.removeprefix("/"), text, questions)
+
+
+APART = re.compile(r" (?=[.,;:!?%)\]](?: |$))|(?<=[(\[]) ")
+"""The spaces before and after punctuation that are between TimeQA's tokens and not in its articles."""
+
+
+def closed(paragraph: str, place: int) -> int:
+    """Where a place of a paragraph is once those spaces are out."""
+    return place - sum(gap.start() < place for gap in APART.finditer(paragraph))
+
+
+def fairytaleqa(folder: Path) -> Iterator[Line]:
+    """Stories of FairytaleQA, given the questions of a split; the evidence is the sections that each names."""
+    for path in sorted(folder.glob("*-questions.csv")):
+        name = path.name.removesuffix("-questions.csv")
+        sections = table(folder.parents[1] / "section-stories" / folder.name / f"{name}-story.csv")
+        text, spans = joined((each["text"].strip() for each in sections), "\n\n")
+        place = {each["section"]: span for each, span in zip(sections, spans, strict=True)}
+        questions = [
+            {
+                "qid": f"{name}#{number}",
+                "question": each["question"],
+                "answers": [each[f"answer{n}"] for n in range(1, 7) if each[f"answer{n}"]],
+                "evidence": sorted(place[part.strip()] for part in each["cor_section"].split(",")),
+            }
+            for number, each in enumerate(table(path))
+        ]
+        yield line("fairytaleqa", name, text, questions)
+
+
+def evidence_inference(split: Path) -> Iterator[Line]:
+    """Trial papers of Evidence Inference, given the ids of a split; only what both annotators hold valid."""
+    folder = split.parent.parent
+    prompts = {each["PromptID"]: each for each in table(folder / "prompts_merged.csv")}
+    marked: dict[str, list[Line]] = {}
+    for each in table(folder / "v2_annotations.csv"):
+        if each["Valid Label"] == each["Valid Reasoning"] == "True":
+            marked.setdefault(each["PMCID"], []).append(each)
+    for paper in split.read_text(encoding="utf-8").split():
+        text = (folder / "txt_files" / f"PMC{paper}.txt").read_text(encoding="utf-8")
+        questions: dict[str, Line] = {}
+        for each in marked.get(paper, []):
+            prompt, (start, end) = (
+                prompts[each["PromptID"]],
+                (int(each[f"Evidence {w}"]) for w in ("Start", "End")),
+            )
+            quoted = text[max(start, 0) : end]
+            if start < 0 or quoted.split() != each["Annotations"].split():
+                continue  # the authors' offsets do not hold everywhere
+            span = (start + len(quoted) - len(quoted.lstrip()), start + len(quoted.rstrip()))
+            own = questions.setdefault(each["PromptID"], {
+                "qid": each["PromptID"],
+                "question": f"With respect to {prompt['Outcome'].strip()}, what is the reported difference "
+                f"between patients receiving {prompt['Intervention'].strip()} and those receiving "
+                f"{prompt['Comparator'].strip()}?",
+                "answers": [each["Label"]],
+                "evidence": [],
+            })  # fmt: skip
+            own["evidence"] = sorted({*own["evidence"], span})
+        if questions:
+            yield line("evidence_inference", f"PMC{paper}", text, list(questions.values()))
+
+
+def quotesum(file: Path) -> Iterator[Line]:
+    """The passages of a question of QuoteSum; its evidence is what people's summaries quote: "[ 2 words ]"."""
+    summaries: dict[str, list[Line]] = {}
+    for row in file.read_text(encoding="utf-8").splitlines():
+        record = json.loads(row)
+        summaries.setdefault(record["qid"], []).append(record)
+    for name, records in summaries.items():
+        numbers = [n for n in range(1, 9) if records[0][f"source{n}"]]
+        text, spans = joined(
+            (f"{records[0][f'title{n}']}\n{records[0][f'source{n}']}" for n in numbers), "\n\n"
+        )
+        evidence: set[Span] = set()
+        for record in records:
+            for number, words in re.findall(r"\[ (\d) (.+?) \]", record["summary"]):
+                first, last = spans[numbers.index(int(number))] if int(number) in numbers else (0, 0)
+                start = text.find(words, min(first + len(records[0][f"title{number}"]) + 1, last), last)
+                evidence |= {(start, start + len(words))} if start >= 0 else set()
+        asked = {"qid": name, "question": records[0]["question"], "evidence": sorted(evidence)}
+        yield line("quotesum", name, text, [asked])
+
+
+def tatqa(file: Path) -> Iterator[Line]:
+    """Notes of TAT-QA and their table, "a | b"; the evidence is the authors' mapping to characters and cells."""
+    for record in json.loads(file.read_text(encoding="utf-8")):
+        notes = sorted(record["paragraphs"], key=lambda note: note["order"])
+        rows = record["table"]["table"]
+        parts, between = [note["text"] for note in notes], "\n\n"
+        text, spans = joined([*parts, "\n".join(" | ".join(row) for row in rows)], between)
+        start, cells = spans[-1][0], {}
+        for r, row in enumerate(rows):
+            for c, cell in enumerate(row):
+                cells[r, c] = (start, start + len(cell))
+                start += len(cell) + (3 if c + 1 < len(row) else 1)
+        place = {str(note["order"]): first for note, (first, _) in zip(notes, spans, strict=False)}
+        questions = []
+        for asked in record["questions"]:
+            mapping = asked.get("mapping", {})
+            evidence = {cells[r, c] for r, c in mapping.get("table", [])} | {
+                (place[order] + first, place[order] + last)
+                for order, ranges in mapping.get("paragraph", {}).items()
+                for first, last in ranges
+            }
+            questions.append(
+                {"qid": asked["uid"], "question": asked["question"], "evidence": sorted(evidence)}
+            )
+        yield line("tatqa", record["table"]["uid"], text, questions)
+
+
+def medquad(folder: Path) -> Iterator[Line]:
+    """A page for each topic of MedQuAD that has answers, which are the evidence of their questions."""
+    for path in sorted(folder.glob("*_QA*/*.xml")):
+        page = ElementTree.parse(path).getroot()
+        pairs = []
+        for pair in page.iter("QAPair"):
+            lines = (" ".join(each.split()) for each in pair.findtext("Answer", "").splitlines())
+            if answer := "\n".join(filter(None, lines)):
+                pairs.append((pair.get("pid"), pair.findtext("Question", "").strip(), answer))
+        text, spans = joined([page.findtext("Focus", "").strip(), *(answer for *_, answer in pairs)], "\n\n")
+        questions = [
+            {"qid": f"{page.get('id')}#{number}", "question": question, "evidence": [span]}
+            for (number, question, _), span in zip(pairs, spans[1:], strict=True)
+        ]
+        if questions:
+            yield line("medquad", f"{path.parent.name}/{path.name}", text, questions)
+
+
+def table(file: Path) -> list[Line]:
+    """The rows of a CSV file by the names of its columns."""
+    with file.open(encoding="utf-8-sig", newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
 def line(source: str, name: str, text: str, questions: list[Line]) -> Line:
     """A line of a question file."""
     return {
-        "doc_id": f"{source.removesuffix('_sample')}/{name}",
+        "doc_id": f"{source.removesuffix('_sample').removesuffix('_human')}/{name}",
         "source": source,
         "text": text,
         "questions": questions,
@@ -133,7 +293,10 @@ def digest_of(lines: Iterable[Line]) -> str:
 
 
 FORMATS: dict[str, Callable[[Path], Iterator[Line]]] = {
-    "qmsum": qmsum, "hotpotqa": hotpotqa, "limit": limit, "squad": squad,
+    each.__name__: each
+    for each in (
+        qmsum, hotpotqa, limit, squad, timeqa, fairytaleqa, evidence_inference, quotesum, tatqa, medquad,
+    )
 }  # fmt: skip
 
 

@@ -17,12 +17,11 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 class ChunkSegmenter:
     """Cuts a text into chunks of ``words`` words (at least 1) between white space, whatever the sentences."""
 
-    name = "chunk"
-
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         if type(words) is not int or words < 1:
             raise ValueError(f"words is {words!r}; expected a whole number of at least 1")
         self.words = words
+        self.name = "chunk" if words == CHUNK_WORDS else f"chunk:{words}"
 
     def segment(self, text: str) -> list[Unit]:
         """Cut ``text`` into chunks."""
@@ -50,9 +49,11 @@ class DocumentSegmenter:
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
-    """The segmenter for a kind of unit; raises ``ValueError`` for an unknown kind."""
+    """The segmenter for a kind of unit, also "chunk:150" (words); raises ``ValueError`` for an unknown kind."""
     if not isinstance(unit, str):
         return unit
+    if words := re.fullmatch(r"chunk:(\d{1,6})", unit):
+        return ChunkSegmenter(int(words[1]))
     kinds: dict[str, type[Segmenter]] = {
         "sentence": SentenceSegmenter,
         "chunk": ChunkSegmenter,
@@ -60,7 +61,8 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
         "document": DocumentSegmenter,
     }
     if unit not in kinds:
-        raise ValueError(f"unit is {unit!r}; expected one of {', '.join(get_args(UnitKind))}, or a segmenter")
+        named = ", ".join([*get_args(UnitKind), "chunk:WORDS"])
+        raise ValueError(f"unit is {unit!r}; expected one of {named}, or a segmenter")
     return kinds[unit]()
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +37,20 @@ def test_kinds() -> None:
         assert type(segmenter_of(kind)) is segmenter  # type: ignore[arg-type]
     own = ChunkSegmenter(7)
     assert segmenter_of(own) is own
-    with pytest.raises(ValueError, match="expected one of sentence, chunk, passage, document"):
-        segmenter_of("page")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 1"):
-        ChunkSegmenter(0)
+
+
+@pytest.mark.parametrize(("unit", "units"), [("chunk:1", 5), ("chunk:2", 3), ("chunk:300", 1), ("chunk", 1)])
+def test_chunks_of_so_many_words(unit: Any, units: int) -> None:
+    segmenter = segmenter_of(unit)
+    assert len(segmenter.segment("one two  three\nfour five")) == units
+    assert segmenter.name == ("chunk" if unit == "chunk:300" else unit)
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [("page", "expected one of sentence, chunk, passage, document, chunk:WORDS"), ("chunk:0", "at least 1"),
+     ("chunk:-1", "expected one of"), ("chunk:many", "expected one of"), ("chunk:99999999", "expected one of")],
+)  # fmt: skip
+def test_unknown_units_are_refused(unit: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        segmenter_of(unit)

@@ -62,8 +62,8 @@ def compare(
     ),
     unit: str = option(
         "sentence",
-        "sentence, chunk (300 words), passage, document; each retriever in each unit, a scanner in "
-        "sentences only.",
+        "sentence, chunk (300 words) or chunk:WORDS, passage, document; each retriever in each unit, a scanner "
+        "in sentences only.",
         "UNIT,...",
     ),
     top_k: str | None = option(
@@ -136,7 +136,7 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
     for name in names:
         for unit in units_for(name, units):
             label = name if unit == "sentence" else f"{name} ({unit})"
-            settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
+            settings[label] = (name, unit, numbers.get(unit, TOP_K[unit.partition(":")[0]]))
     check_top_k([number for _, _, number in settings.values()], len(settings))
     for name in names:
         check_name(name)

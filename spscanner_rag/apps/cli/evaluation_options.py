@@ -18,7 +18,8 @@ class Compared:
         "scanner,bm25,dense", "Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ..."
     )
     unit: str = option(
-        "sentence", "Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
+        "sentence",
+        "Comma-separated: sentence, chunk or chunk:WORDS, passage, document. The scanner has sentences only.",
     )
 
     @cached_property

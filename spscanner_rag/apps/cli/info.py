@@ -42,13 +42,18 @@ def info(
 def _versions() -> Facts:
     python = f"{platform.python_version()} on {platform.platform()}"
     facts = [("spscanner-rag", __version__), ("Python", python)]
-    for package in (*_PACKAGES, *_OPTIONAL_PACKAGES):
-        try:
-            facts.append((package, version(package)))
-        except PackageNotFoundError:
-            optional = " (optional)" if package in _OPTIONAL_PACKAGES else ""
-            facts.append((package, f"not installed{optional}"))
-    return facts
+    facts += [(package, _version(package)) for package in _PACKAGES]
+    return [
+        *facts,
+        ("optional", ", ".join(f"{package} {_version(package)}" for package in _OPTIONAL_PACKAGES)),
+    ]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _runtime(scanner: "Scanner") -> Facts:
@@ -70,13 +75,13 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
     windows, reanchor = settings.window_tokens, settings.reanchor_tokens
+    rest = f"{parameters - embedding:,} without the embedding of {config.vocab_size:,} tokens"
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
         ("layout", "published scanner" if checkpoint.published else "spscanner"),
-        ("parameters", f"{parameters:,} ({parameters - embedding:,} without the embedding)"),
+        ("parameters", f"{parameters:,} ({rest})"),
         ("layers", f"{config.n_layer} of width {config.d_model}, state {config.d_state}"),
-        ("vocabulary", f"{config.vocab_size:,} tokens"),
         ("segmenter", settings.segmenter),
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
         ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),

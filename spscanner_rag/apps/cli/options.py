@@ -1,6 +1,7 @@
 """Options and messages that several commands share."""
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -134,7 +135,7 @@ class ScannerOptions:
         """Load a checkpoint; None is the bundled one."""
         from spscanner_rag import Scanner
 
-        return Scanner.from_pretrained(
+        scanner = Scanner.from_pretrained(
             model,
             device=self.device,
             dtype=self.dtype,
@@ -142,6 +143,12 @@ class ScannerOptions:
             segment_tokens=segment_tokens,
             tokenizer=self.tokenizer,
         )
+        if scanner.backend == "mamba-ssm" and not os.environ.get("TRITON_CACHE_AUTOTUNING"):
+            tell(
+                "the first scan is slow, since Triton tries its kernels on this GPU; "
+                "TRITON_CACHE_AUTOTUNING=1 keeps what it finds for later processes"
+            )
+        return scanner
 
 
 @dataclass(frozen=True, kw_only=True)

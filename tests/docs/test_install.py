@@ -1,0 +1,119 @@
+"""What README and docs say about installing, followed word for word in fresh environments.
+
+The packages of this environment stand in for an index: each fresh one sees them by a ``.pth`` file, and pip asks
+for nothing else. So it runs everywhere; only mamba-ssm, which is in no environment of the tests, needs an index.
+"""
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import REPOSITORY, blocks_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+CLONE = (
+    "constraints.txt",
+    "examples",
+    "integrations",
+    "LICENSE",
+    "pyproject.toml",
+    "README.md",
+    "spscanner_rag",
+)
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+NO_INDEX = {
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_DEPS": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",
+}  # 0: pip reads it inverted
+UNREACHED = ("No matching distribution", "Could not find a version", "Max retries", "NewConnectionError")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clone")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in CLONE:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy(source, folder)
+    return folder
+
+
+def shell(command: str, folder: Path, *, index: bool = False) -> str:
+    """What a command prints in a folder whose environment is ``folder/.venv``."""
+    dropped = ("PYTHON", "PIP_NO", "VIRTUAL")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    path = os.pathsep.join([str(folder / ".venv" / "bin"), str(Path(sys.executable).parent), kept["PATH"]])
+    settings = {"HF_HUB_OFFLINE": "1", "PIP_RETRIES": "0", **({} if index else NO_INDEX)}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder, env={**kept, "PATH": path, **settings},
+        capture_output=True, text=True, timeout=1700, check=False,
+    )  # fmt: skip
+    if done.returncode and index and any(words in done.stderr for words in UNREACHED):
+        pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def fresh(folder: Path, command: str = "python3 -m venv .venv") -> None:
+    """Make an environment with pip, which sees the packages of this one after its own."""
+    shell(command, folder)
+    seen = dict.fromkeys(
+        [sysconfig.get_path("purelib"), *site.getsitepackages(), *filter(_is_packages, sys.path)]
+    )
+    (own,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+    (own / "seen.pth").write_text("\n".join(seen), encoding="utf-8")
+
+
+def _is_packages(path: str) -> bool:
+    return Path(path).name in ("site-packages", "dist-packages")
+
+
+def where(folder: Path, module: str) -> Path:
+    """The file of a module in the environment of a folder."""
+    return Path(shell(f"python -c 'import {module}; print({module}.__file__)'", folder).strip())
+
+
+def test_the_first_command_in_a_clone(clone: Path) -> None:
+    command = next(block.text for block in blocks_of(README, "README.md") if block.language == "sh")
+    make, _, rest = command.partition(" && ")
+    fresh(clone, make)
+    found = shell(rest, clone)
+    assert "was taken up lifeless" in found, found
+
+
+def test_the_line_for_ones_own_project_outside_the_clone(clone: Path, tmp_path: Path) -> None:
+    line = README.split("In your own project: `")[1].split("`")[0]
+    fresh(tmp_path)
+    shell(line.replace("PATH/TO/CLONE", str(clone)), tmp_path)
+    assert where(tmp_path, "spscanner_rag").is_relative_to(tmp_path / ".venv")
+    python = [block.text for block in blocks_of(README, "README.md") if block.language == "python"]
+    for number, (needed, text) in enumerate(
+        zip(["llama_index.core", "langchain_core"], python, strict=False)
+    ):
+        pytest.importorskip(needed)
+        (tmp_path / f"block{number}.py").write_text(text, encoding="utf-8")
+        shell(f"python block{number}.py", tmp_path)
+
+
+def test_the_block_for_gpus(clone: Path, tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "performance.md").read_text(encoding="utf-8")
+    first, *rest = page.split("### NVIDIA GPUs")[1].split("```sh\n")[1].split("```")[0].strip().splitlines()
+    assert all("MAMBA_SKIP_CUDA_BUILD=TRUE" in line for line in rest if "mamba-ssm" in line)
+    fresh(tmp_path)
+    shell(f"cd {clone} && {first}", tmp_path)
+    assert where(tmp_path, "spscanner_rag").is_relative_to(tmp_path / ".venv")
+    shell("\n".join(rest), tmp_path, index=True)
+    version = "from importlib.metadata import version; print(version('mamba-ssm'))"
+    assert shell(f'python -c "{version}"', tmp_path).strip()
