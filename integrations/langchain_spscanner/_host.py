@@ -28,8 +28,8 @@ from spscanner_rag.retrieval import (
     Host,
     ReadText,
     compression_metadata,
-    continued_metadata,
-    copied_metadata,
+    place_metadata,
+    result_metadata,
     scores_metadata,
 )
 
@@ -122,7 +122,13 @@ class DocumentAnswer(Answer[Document, Document]):
             identity = f"{stable_name(document)}:{within}"
         metadata = self._metadata(hit, text, place.piece)
         metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}
-        metadata |= continued_metadata(hit, text.joined, lambda piece: page_of(text.items[piece]), UNKNOWN)
+        metadata |= place_metadata(
+            hit,
+            text.joined,
+            lambda piece: text.items[piece].metadata,
+            lambda piece: page_of(text.items[piece]),
+            UNKNOWN,
+        )
         self.found.append(scored_document(hit.text, metadata, identity))
 
     @override
@@ -147,7 +153,7 @@ class DocumentAnswer(Answer[Document, Document]):
         result.metadata |= compression_metadata(kept, read)
 
     def _metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
-        own, scores = copied_metadata(text.items[piece].metadata), self.scores(hit, text, piece)
+        own, scores = result_metadata(text.items[piece].metadata), self.scores(hit, text, piece)
         return (
             own
             | {SCORE_KEY: scores["score"]}

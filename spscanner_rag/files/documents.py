@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.word_boxes import WORDS_KEY, Box, Words, boxes_of, packed
 
 STANDARD_INPUT = "-"
 LONGEST_SECTION = 80  # characters of a heading that are shown beside a position
@@ -37,17 +38,7 @@ class Converted(NamedTuple):
     blocks: tuple[Block, ...] = ()
     pages: tuple[PageStart, ...] = ()
     notes: tuple[str, ...] = ()  # what could not be read
-    words: NDArray[np.int32] | None = None  # as of `TextFile`
-
-
-class Box(NamedTuple):
-    """A rectangle on a page, in points from the lower left corner of a PDF's page."""
-
-    page: int  # from 1
-    x0: float
-    y0: float
-    x1: float
-    y1: float
+    words: Words | None = None  # as of `TextFile`
 
 
 def block_of(values: Sequence[Any]) -> Block:
@@ -69,8 +60,7 @@ class TextFile:
     blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
     pages: tuple[PageStart, ...] = ()  # empty for files without pages
     notes: tuple[str, ...] = ()  # what of the file could not be read, a line each
-    words: NDArray[np.int32] | None = field(default=None, compare=False, repr=False)
-    """Of a PDF, start and end of each word, and left, bottom, right and top in tenths of a point: (n, 6)."""
+    words: Words | None = field(default=None, compare=False, repr=False)  # of a PDF
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
@@ -124,20 +114,24 @@ class TextFile:
         """Where a span stands on the pages of a PDF: a rectangle for each line; empty for other files."""
         if self.words is None:
             return ()
-        first = int(np.searchsorted(self.words[:, 1], start, side="right"))
-        last = int(np.searchsorted(self.words[:, 0], end, side="left"))
-        words = self.words[first:last]
-        width, height = (words[:, 4:] - words[:, 2:4]).sum(axis=0)
-        found: list[Box] = []
-        for at, _, *corners in words.tolist():
-            page = self.page(at)
-            box = Box(page.number if page else 1, *(corner / 10 for corner in corners))
-            if found and _on_one_line(found[-1], box, upright=width >= height):
-                one = found.pop()
-                box = Box(box.page, *map(min, one[1:3], box[1:3]), *map(max, one[3:], box[3:]))
-            if box.x0 < box.x1 and box.y0 < box.y1:
-                found.append(box)
-        return tuple(found)
+        return boxes_of(self.words, start, end, self._page_number)
+
+    def _page_number(self, offset: int) -> int:
+        page = self.page(offset)
+        return page.number if page else 1
+
+    def page_metadata(self, page: PageStart) -> dict[str, str]:
+        """What a framework's document of a page of `page_texts` has beside its number, for the boxes of results.
+
+        The label of the page, and of a PDF the places of its words, as a string that no language model should get.
+        """
+        found = {"page_label": page.label}
+        if self.words is not None:
+            stop = next((other.start for other in self.pages if other.start > page.start), len(self.text))
+            first, last = np.searchsorted(self.words[:, 0], (page.start, stop))
+            own = self.words[first:last] - np.array([page.start] * 2 + [0] * 4, np.int32)
+            found[WORDS_KEY] = packed(page.number, own)
+        return found
 
     def place(self, start: int, end: int) -> dict[str, object]:
         """A span for JSON: start, end, line, column; page, page_number, boxes and headings where it has them."""
@@ -155,15 +149,6 @@ class TextFile:
         """Each page and its text, for frameworks that take a document page by page; empty without pages."""
         stops = [page.start for page in self.pages[1:]] + [len(self.text)]
         return [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=False)]
-
-
-def _on_one_line(left: Box, right: Box, *, upright: bool) -> bool:
-    """True if the second word goes on in the line of the first, which runs up or down where letters lie."""
-    if upright:
-        inside = left.y0 < (right.y0 + right.y1) / 2 < left.y1 and right.x1 > left.x0
-    else:
-        inside = left.x0 < (right.x0 + right.x1) / 2 < left.x1
-    return left.page == right.page and inside
 
 
 def name_of(path: str) -> str:

@@ -12,9 +12,10 @@ from spscanner_rag.retrieval.answers import (
     Answer,
     ReturnNodes,
     compression_metadata,
-    continued_metadata,
     copied_metadata,
     is_random_id,
+    place_metadata,
+    result_metadata,
     scores_metadata,
 )
 from spscanner_rag.retrieval.background import off_loop
@@ -61,7 +62,6 @@ __all__ = [
     "check_json",
     "check_own_first_stage",
     "compression_metadata",
-    "continued_metadata",
     "copied_metadata",
     "hide_token",
     "install_line",
@@ -70,6 +70,8 @@ __all__ = [
     "loading_options",
     "off_loop",
     "page_number",
+    "place_metadata",
+    "result_metadata",
     "scores_metadata",
     "share_text",
 ]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypedDict, TypeVar, cast, get_args
 
 from spscanner_rag.retrieval.held import Item, ReadText
-from spscanner_rag.retrieval.joined_text import JoinedText, Placed
+from spscanner_rag.retrieval.joined_text import JoinedText, Place, Placed
 from spscanner_rag.retrieval.search import Hit
+from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 
 Result = TypeVar("Result")
 
@@ -61,18 +62,43 @@ def compression_metadata(kept: int, read: int) -> dict[str, int]:
     return {_TOKENS_KEPT: kept, _TOKENS_READ: read}
 
 
-def continued_metadata(
-    hit: Hit, text: JoinedText, page_of: Callable[[int], object], unknown: int | None = None
+def place_metadata(
+    hit: Hit,
+    text: JoinedText,
+    metadata_of: Callable[[int], Mapping[str, Any]],
+    page_of: Callable[[int], object],
+    unknown: int | None = None,
 ) -> dict[str, Any]:
-    """The last page that a sentence runs over to, by ``page_of`` a piece, and its span there; else empty."""
-    *_, last = text.places(hit.start, hit.end)
+    """Where a sentence stands: its rectangles on the pages, by the words in the ``metadata_of`` its pieces.
+
+    And the last page that it runs over to, by ``page_of`` a piece, with its span there.
+    """
+    places = list(text.places(hit.start, hit.end))
+    boxes = [list(box) for place in places for box in _boxes(metadata_of(place.piece).get(WORDS_KEY), place)]
+    found: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
+    last = places[-1]
     if last.source == hit.place.source:
-        return {}
-    return {
+        return found
+    return found | {
         "spscanner_continued_page": page_of(last.piece),
         "spscanner_continued_start": unknown if last.source_start is None else last.source_start,
         "spscanner_continued_end": unknown if last.source_end is None else last.source_end,
     }
+
+
+def _boxes(words: object, place: Place) -> tuple[Box, ...]:
+    known = unpacked(words) if isinstance(words, str) else None
+    if known is None or place.source_start is None or place.source_end is None:
+        return ()
+    page, own = known
+    return boxes_of(own, place.source_start, place.source_end, lambda _: page)
+
+
+def result_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy for a result, without the places of all words of the page."""
+    own = copied_metadata(metadata)
+    own.pop(WORDS_KEY, None)
+    return own
 
 
 class Scores(TypedDict):

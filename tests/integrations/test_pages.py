@@ -1,14 +1,17 @@
 """Pages as the readers of both frameworks give them: one document, without running headers and footers."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import MetadataMode, NodeWithScore
 
+from spscanner_rag.text.word_boxes import WORDS_KEY, packed
 from tests.integrations.hosts import (
     ALL,
     HOLDING,
@@ -153,3 +156,28 @@ def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span(host: A
     assert begun.span in ((None, None), (-1, -1))
     assert [each.text for each in others] == SENTENCES[3:5]
     assert all(each.span[0] > 0 for each in others)
+
+
+def with_words(doc: Doc, number: int) -> Doc:
+    """A page whose n-th word stands alone in a line, n points from the left."""
+    spans = [word.span() for word in re.finditer(r"\S+", doc.text)]
+    words = [(*span, 10 * n, -100 * n - 50, 10 * n + 5, -100 * n) for n, span in enumerate(spans)]
+    return Doc(doc.text, doc.id, {**doc.metadata, WORDS_KEY: packed(number + 1, np.array(words, np.int32))})
+
+
+@all_four
+@pytest.mark.parametrize("mode", ["sentence", "pruned"])
+def test_results_have_the_boxes_of_their_words_and_no_model_gets_them(host: Host, mode: str) -> None:
+    docs = [with_words(doc, number) for number, doc in enumerate(pages_of(host))]
+    made = host.of(docs, scorer=Uncounted(), order="document", return_nodes=mode)
+    results = host.call(made, "treaty", host.given(docs))
+    found = [host.found(result) for result in results]
+    for each in found:
+        assert WORDS_KEY not in each.metadata
+        boxes = each.metadata.get("spscanner_boxes", [])
+        shown = [PAGES[page - 1].split()[int(x0)] for page, x0, *_ in boxes]
+        assert shown == (each.text.split() if mode == "sentence" else [])
+    for node in (result.node for result in results if hasattr(result, "node")):
+        for to in (MetadataMode.LLM, MetadataMode.EMBED):
+            assert "spscanner" not in node.get_content(metadata_mode=to)
+            assert "page_label" in node.get_content(metadata_mode=to)

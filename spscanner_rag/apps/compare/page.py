@@ -196,10 +196,8 @@ class _Document:
 
     def shown(self, column: int, pick: Pick) -> _Shown:
         comparison = self.comparison
-        document = comparison.document
-        page = document.page(pick.start)
-        line = page.name if page else f"line {document.position(pick.start)[0]:,}"
-        place = line if page else ", ".join(filter(None, [document.section(pick.start), line]))
+        line, section = self._line(pick.start), comparison.document.section(pick.start)
+        place = line if section == line else ", ".join(filter(None, [section, line]))
         return _Shown(
             pick,
             id=f"p{self.number}-{column}-{pick.rank}",
@@ -210,10 +208,14 @@ class _Document:
             evidence=comparison.touches_evidence(pick.start, pick.end),
         )
 
+    def _line(self, offset: int) -> str:
+        document = self.comparison.document
+        page = document.page(offset)
+        return page.name if page else f"line {document.position(offset)[0]:,}"
+
     def gap(self, stretch: Stretch) -> _Gap:
         """A stretch that is elided, which a reader can unfold."""
-        first, _ = self.comparison.document.position(stretch.start)
-        last, _ = self.comparison.document.position(stretch.end - 1)
+        first, last = self._line(stretch.start), self._line(stretch.end - 1)
         inside = [
             f"pick {shown.pick.rank} of {column.label}"
             for column in self.columns
@@ -225,7 +227,7 @@ class _Document:
         start, end = stretch.start + kept // 2, stretch.end - (kept - kept // 2)
         return _Gap(
             characters,
-            f"line {first:,}" if first == last else f"lines {first:,} to {last:,}",
+            first if first == last else f"{first} to {last.split(' ', 1)[1]}",
             inside,
             self.breaks.html(stretch.start, start),
             end - start,

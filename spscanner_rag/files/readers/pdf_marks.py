@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from spscanner_rag.files.apart import LEAST_SECONDS, SECONDS_PER_MEBIBYTE, answer, read_apart
-from spscanner_rag.files.documents import Box
 from spscanner_rag.files.readers.pdf_pages import opened
 from spscanner_rag.text.extras import install_line
+from spscanner_rag.text.word_boxes import Box
 
 AUTHOR = "spscanner"
 SIGNED = "This is a copy with highlights: its signatures hold for the original only."

@@ -10,8 +10,8 @@ from ctypes import byref, c_int
 from typing import Any, NamedTuple
 
 from spscanner_rag.files.apart import Record, answer, read_apart
-from spscanner_rag.files.documents import Box
 from spscanner_rag.files.readers.pdf_pages import opened
+from spscanner_rag.text.word_boxes import Box
 
 MOST_PAGES = 10
 MOST_PIXELS = 1_600_000

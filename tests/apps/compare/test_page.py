@@ -1,6 +1,7 @@
 """The comparison page: everything of a document is text in it, and every highlight is a pick."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree.ElementTree import Element
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
 from tests.apps.compare.fakes import InOrder, Seeded, words
 from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
@@ -164,6 +166,30 @@ def test_several_documents_have_a_section_each_under_short_names() -> None:
     assert picks_on(page)["p2-1-1"] == "Three."
     headings = [text_of(each) for each in page.root.iter("h2")]
     assert headings == ["2024/a.txt 20 characters", "2025/a.txt 6 characters"]
+
+
+def test_the_only_document_with_picks_does_not_repeat_the_best_of_all() -> None:
+    shown = [comparison_of(text, path=path) for text, path in (("One. Two.", "a.txt"), ("", "b.txt"))]
+    page = check_page(render_comparisons(shown))
+    assert [text_of(each) for each in page.all("h3", "part")].count("The best 3 of each") == 0
+    assert len(list(page.all("div", "card"))) == 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        (None, r"line \d+ to \d+"),
+        ("{}", r"page \d+ to \d+"),
+        ("a{}", r"page a(\d+) \(\1\) to a(\d+) \(\2\)"),
+    ],
+)
+def test_what_is_elided_is_told_by_page_or_by_line(label: str | None, said: str) -> None:
+    text = many_sentences(2_000)
+    numbers = range(1, len(text) // 1_000) if label else ()
+    pages = tuple(PageStart(1_000 * n - 1_000, n, str(label).format(n)) for n in numbers)
+    located = replace(comparison_of(text), read=TextFile("a.pdf", text, pages=pages))
+    gaps = [text_of(gap[0]) for gap in check_page(render_comparisons([located])).all("details", "gap")]
+    assert all(re.search(said, gap) for gap in gaps)
 
 
 def test_a_notebook_gets_the_page_in_a_frame() -> None:

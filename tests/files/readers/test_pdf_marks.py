@@ -1,6 +1,8 @@
 """Where words of a PDF stand on its pages, and its copy with highlights, read back with pypdf."""
 
 import io
+import re
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf import converted
 from spscanner_rag.files.readers.pdf_marks import AUTHOR, SIGNED, Mark, marked_copy
 from spscanner_rag.files.readers.pdf_pages import read_pages
+from spscanner_rag.text.word_boxes import WORDS_KEY, boxes_of, unpacked
 
 PdfOf = Callable[..., bytes]
 PAGES = [
@@ -73,6 +76,26 @@ def test_a_word_that_is_whole_again_stands_in_two_places(pdf_of: PdfOf) -> None:
     first, second = document.boxes(start, start + len("representation"))
     assert first.y0 > second.y0
     assert first.x0 > second.x0 == 60
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_metadata_of_a_page_hold_its_words(pdf_of: PdfOf, number: int) -> None:
+    document = document_of(pdf_of(PAGES))
+    page, text = document.page_texts()[number]
+    metadata = document.page_metadata(page)
+    known = unpacked(metadata[WORDS_KEY])
+    assert known is not None
+    assert (metadata["page_label"], known[0]) == (page.label, page.number)
+    for word in re.finditer(r"\S+", text):
+        own = boxes_of(known[1], *word.span(), lambda _: page.number)
+        assert own == document.boxes(page.start + word.start(), page.start + word.end())
+        assert own
+
+
+@pytest.mark.parametrize("text", ["", "1", "1:", "x:eJw=", "1:no base64", "2:" + b64encode(b"x").decode()])
+def test_words_that_were_cut_have_no_boxes(text: str) -> None:
+    known = unpacked(text)
+    assert known is None or not len(known[1])
 
 
 def marks_of(document: TextFile, *sentences: str) -> list[Mark]:

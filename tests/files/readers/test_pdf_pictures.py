@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
-from spscanner_rag.files.documents import Box
 from spscanner_rag.files.readers import pdf_pictures
 from spscanner_rag.files.readers.pdf_pictures import MOST_PIXELS, Picture, pictures_of
+from spscanner_rag.text.word_boxes import Box
 from tests.files.readers.test_pdf_marks import PAGES, document_of, turned
 
 PdfOf = Callable[..., bytes]

@@ -13,9 +13,9 @@ from spscanner_rag.retrieval import (
     Piece,
     ReadText,
     compression_metadata,
-    continued_metadata,
-    copied_metadata,
     join_pieces,
+    place_metadata,
+    result_metadata,
     scores_metadata,
 )
 
@@ -51,11 +51,14 @@ class Found(Answer[Document, Document]):
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
+        def meta_of(piece: int) -> dict[str, Any]:
+            return text.items[piece].meta
+
         place, start, end = hit.place, hit.place.source_start, hit.place.source_end
         source = place.source[1]  # type: ignore[index]  # see `read`
         meta = self._meta(hit, text, place.piece) | {"source_id": source, "split_idx_start": start}
         meta |= {"split_idx_end": end}
-        meta |= continued_metadata(hit, text.joined, lambda piece: text.items[piece].meta.get("page_number"))
+        meta |= place_metadata(hit, text.joined, meta_of, lambda piece: meta_of(piece).get("page_number"))
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 
@@ -80,7 +83,7 @@ class Found(Answer[Document, Document]):
         result.meta.update(compression_metadata(kept, read))
 
     def _meta(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
-        own, scores = copied_metadata(text.items[piece].meta), self.scores(hit, text, piece)
+        own, scores = result_metadata(text.items[piece].meta), self.scores(hit, text, piece)
         return own | scores_metadata(
             scores["logit"], scores["document_score"], scores["retrieval_score"], scores["answerable"]
         )

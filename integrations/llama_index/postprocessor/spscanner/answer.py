@@ -21,9 +21,9 @@ from spscanner_rag.retrieval import (
     Hit,
     ReadText,
     compression_metadata,
-    continued_metadata,
-    copied_metadata,
     is_random_id,
+    place_metadata,
+    result_metadata,
     scores_metadata,
 )
 
@@ -144,13 +144,18 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
     def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> Excerpt:
         node = text.items[hit.place.piece].node
-        metadata = copied_metadata(node.metadata) | {ID_KEY: name}
-        metadata |= continued_metadata(hit, text.joined, lambda piece: page_label(text.items[piece].node))
+        metadata = result_metadata(node.metadata) | {ID_KEY: name}
+        metadata |= place_metadata(
+            hit,
+            text.joined,
+            lambda piece: text.items[piece].node.metadata,
+            lambda piece: page_label(text.items[piece].node),
+        )
         source = related(node, NodeRelationship.SOURCE)
         if source is None:
             source = self._info(node)
         else:
-            source = source.model_copy(update={"metadata": copied_metadata(source.metadata)})
+            source = source.model_copy(update={"metadata": result_metadata(source.metadata)})
         sentence = TextNode(
             id_=name,
             text=hit.text,
@@ -168,7 +173,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         return RelatedNodeInfo(
             node_id=node.node_id,
             node_type=node.get_type(),
-            metadata=copied_metadata(node.metadata),
+            metadata=result_metadata(node.metadata),
             hash=self._hash(node),
         )
 
@@ -207,7 +212,7 @@ def _digest(text: str) -> str:
 
 def _pruned(node: BaseNode, text: str, saved: dict[str, float]) -> BaseNode:
     """A copy of a node with less text, and with the share that was saved in its metadata."""
-    metadata = copied_metadata(node.metadata) | saved
+    metadata = result_metadata(node.metadata) | saved
     changed = {
         "metadata": metadata,
         "excluded_embed_metadata_keys": _with_own_keys(node.excluded_embed_metadata_keys, metadata),
