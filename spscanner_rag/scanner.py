@@ -21,7 +21,7 @@ from spscanner_rag.results.document_score import Aggregation, check_aggregation
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
 from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens, use_threads
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.prepare import PreparedText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import reference_segmenter
@@ -279,14 +279,19 @@ class Scanner:
         self,
         query: str,
         text: str,
-        units: Sequence[Unit],
+        units: Sequence[Unit] | PreparedText,
         *,
         collection: CollectionIndex | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> ScanResult:
-        """`scan` of given units, whose ``model_text`` is read; ``collection`` is as for `scan_many`."""
-        request = self.pipeline.request(query, text, units)
+        """`scan` of given units, whose ``model_text`` is read; ``collection`` is as for `scan_many`.
+
+        For several questions, ``pipeline.prepare(text, units)`` may stand for the units.
+        """
+        prepared = units if isinstance(units, PreparedText) else None
+        request = self.pipeline.request(query, text, prepared.units if prepared else units)
+        request = request._replace(prepared=prepared)
         return self._results([request], Meter(progress, cancelled), collection)[0]
 
     def rank(

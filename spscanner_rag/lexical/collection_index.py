@@ -21,7 +21,7 @@ from spscanner_rag.lexical.postings import (
 )
 from spscanner_rag.lexical.soft_match import rows_of
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import index_words, query_stems, stems_of
+from spscanner_rag.lexical.words import TextWords, index_words, query_stems, stems_of
 from spscanner_rag.text.languages import ENGLISH, LANGUAGES
 
 N_SCORES = 1 + len(REACH)
@@ -109,7 +109,10 @@ class CollectionIndex:
 
     def add(self, key: str, model_texts: Sequence[str]) -> None:
         """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
-        words = index_words(model_texts)
+        self.add_words(key, index_words(model_texts))
+
+    def add_words(self, key: str, words: TextWords) -> None:
+        """As `add`, for a text whose words are indexed already."""
         with self._lock:
             if key in self._known:
                 raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")

@@ -49,6 +49,7 @@ class ScanRequest(NamedTuple):
     units: Sequence[Unit] | None = None
     collection: CollectionIndex | None = None
     document: Located | None = None  # with the text's places
+    prepared: PreparedText | None = None  # the text with these units, if it was read for a question before
 
 
 class Scored(NamedTuple):
@@ -170,6 +171,15 @@ class Pipeline:
                 for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
                     yield Scored(request, asked.text, logits, answerable)
 
+    def prepare(
+        self, text: str, units: Sequence[Unit] | None, between_pieces: Callable[[], None] = lambda: None
+    ) -> PreparedText:
+        """Cut, tokenize and index a text, as `Reading.prepare`."""
+        prepared = self.reading.prepare(text, units, between_pieces)
+        if self.reading.lexical:
+            prepared.index_now(between_pieces)
+        return prepared
+
     def _prepared(
         self, requests: Iterable[ScanRequest], meter: Meter
     ) -> Iterator[tuple[ScanRequest, QueryOnText]]:
@@ -182,9 +192,7 @@ class Pipeline:
             if request.collection is not collection:
                 collection, known = request.collection, {}
             if before is None or request.text is not before.text or request.units is not before.units:
-                text = self.reading.prepare(request.text, request.units, meter.check)
-                if self.reading.lexical:
-                    text.index_now(meter.check)
+                text = request.prepared or self.prepare(request.text, request.units, meter.check)
                 if self.reading.meaning is not None:
                     vectors = self.reading.meaning.vectors(text.sentences, meter.expect, meter.after_step)
             statistics = None

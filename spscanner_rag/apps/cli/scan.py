@@ -3,8 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,14 @@ from spscanner_rag.apps.pages.scanned_document import (
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.output import json_text
 from spscanner_rag.files.reading import named_kind
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
-from spscanner_rag.scorers import check_query, segment, words_together
+from spscanner_rag.scorers import Progress, check_query, segment
 from spscanner_rag.text.offsets import Offsets, check_offsets
 
 if TYPE_CHECKING:
     from spscanner_rag import Scanner
+    from spscanner_rag.encoder.meaning import Meaning
 
 # \b keeps the program's help from re-wrapping a paragraph.
 JSON_LAYOUT = """JSON is one object:
@@ -185,24 +187,63 @@ def _with_question(files: list[str], query: str | None) -> tuple[list[str], str 
 
 
 class _Reading:
-    """Documents that are cut and counted once, and read for each question."""
+    """Documents that are cut, tokenized, counted and encoded once, and read for each question."""
 
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
-        self.cuts = [segment(scanner, document.text, document.blocks) for document in documents]
-        self.collection = words_together(scanner, self.cuts) if len(documents) > 1 else None
+        self.prepared = [
+            scanner.pipeline.prepare(each.text, segment(scanner, each.text, each.blocks))
+            for each in documents
+        ]
+        self.collection: CollectionIndex | None = None
+        if scanner.uses_collection and len(documents) > 1:
+            self.collection = CollectionIndex()
+            for number, each in enumerate(self.prepared):
+                self.collection.add_words(str(number), each.words)
+        if scanner.meaning is not None:
+            self._encode(scanner.meaning)
+
+    def _encode(self, meaning: "Meaning") -> None:
+        from spscanner_rag.scan.pipeline import Meter
+
+        with self._bar("encoding") as start:
+            for number, each in enumerate(self.prepared):
+                meter = Meter(start(number))
+                meaning.vectors(each.sentences, meter.expect, meter.after_step)
+
+    @contextmanager
+    def _bar(self, doing: str) -> Iterator[Callable[[int], Progress | None]]:
+        """Within the block, one bar over the tokens of all documents: from a document's number to its progress."""
+        if not self.progress:
+            yield lambda number: None
+            return
+        from rich.progress import TextColumn, TimeRemainingColumn
+
+        from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+
+        console, sizes = open_console(sys.stderr), [len(each.input_ids) for each in self.prepared]
+        columns = TextColumn("tokens"), TimeRemainingColumn()
+        with progress_bars(console, *columns, transient=console.is_terminal) as bars:
+            task = bars.add_task(doing, total=sum(sizes))
+
+            def start(number: int) -> Progress:
+                before, name = sum(sizes[:number]), f"{doing} {number + 1} of {len(sizes)} documents"
+                return lambda done, total: bars.update(
+                    task, description=name, completed=before + sizes[number] * done // max(total, 1)
+                )
+
+            yield start
 
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
         """The documents with their scores for a question, and what is selected of all of them."""
-        from spscanner_rag.apps.pages.terminal import scan_progress
         from spscanner_rag.apps.pages.together import select_together
 
-        with scan_progress(self.progress, sys.stderr) as start:
+        with self._bar("scanning") as start:
             results = [
                 self.scanner.scan_units(
-                    query, each.text, units, collection=self.collection, progress=start(each.path)
+                    query, each.text, prepared, collection=self.collection, progress=start(number)
                 )
-                for each, units in zip(self.documents, self.cuts, strict=True)
+                for number, (each, prepared) in enumerate(zip(self.documents, self.prepared, strict=True))
             ]
         selected = select_together(results, selection)
         return [

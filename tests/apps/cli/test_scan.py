@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag import Scanner
+from spscanner_rag.scan import prepare
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.apps.cli.conftest import Run
 
@@ -168,8 +170,10 @@ def test_html_is_always_utf8(scan: Run, tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.undo()
 
 
-def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path) -> None:
-    assert "tokens" in scan(document, "--progress").err
+def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoint: Path) -> None:
+    tokens = len(Scanner.from_pretrained(checkpoint).pipeline.prepare(TEXT, None).input_ids)
+    shown = " ".join(scan(document, document, "--progress").err.split())
+    assert re.search(f"scanning 2 of 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
     assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
     assert scan(document, "--no-progress").err == ""
     assert scan(document).err == ""  # standard error is no terminal here
@@ -287,6 +291,8 @@ def test_a_terminal_asks(run: Run, checkpoint: Path, document: Path, monkeypatch
     arguments = ("scan", document, "--model", checkpoint, "--dtype", "float32", "-k", 1)
     assert "--query: got none" in run(*arguments).err
     typed = iter(["Who signed the treaty?", "  ", "What was dry?"])
+    tokenize, prepared = prepare.tokenize_units, list[int]()
+    monkeypatch.setattr(prepare, "tokenize_units", lambda *a, **k: prepared.append(1) or tokenize(*a, **k))
 
     def ask(prompt: str) -> str:
         try:
@@ -299,6 +305,7 @@ def test_a_terminal_asks(run: Run, checkpoint: Path, document: Path, monkeypatch
     code, out, _ = run(*arguments)
     assert code == 0
     assert out.count(f"{document} {len(TEXT)} characters") == 2
+    assert len(prepared) == 1
     assert "  Anne signed the treaty" in out
     assert "got none" in run(*arguments, "--format", "json").err
 
