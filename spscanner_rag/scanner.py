@@ -289,9 +289,10 @@ class Scanner:
 
         For several questions, ``pipeline.prepare(text, units)`` may stand for the units.
         """
-        prepared = units if isinstance(units, PreparedText) else None
-        request = self.pipeline.request(query, text, prepared.units if prepared else units)
-        request = request._replace(prepared=prepared)
+        if isinstance(units, PreparedText):
+            request = self.pipeline.request(query, text, units.units)._replace(prepared=units)
+        else:
+            request = self.pipeline.request(query, text, units)
         return self._results([request], Meter(progress, cancelled), collection)[0]
 
     def rank(

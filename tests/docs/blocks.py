@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -40,6 +40,9 @@ _BLOCK = re.compile(
 )
 
 
+_SCORE = re.compile(r"\b[01]\.\d+")
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A fenced block of a page."""
@@ -50,6 +53,7 @@ class Block:
     text: str
     not_run: str = ""  # one of `NOT_RUN`, if it is not run
     file: str = ""  # the file that it is the content of
+    prints: str = ""  # the block of text right below it
 
     @property
     def place(self) -> str:
@@ -58,7 +62,8 @@ class Block:
 
 def blocks_of(text: str, page: str) -> list[Block]:
     """The blocks of a page, in order; ``ValueError`` for a mark or a language that nothing here knows."""
-    found = []
+    found: list[Block] = []
+    stop = 0  # of the block before
     for match in _BLOCK.finditer(text):
         key, value = match["key"], match["value"]
         line = text.count("\n", 0, match.start("text")) + 1
@@ -69,7 +74,10 @@ def blocks_of(text: str, page: str) -> list[Block]:
         not_run, file = (value if key == name else "" for name in ("runs", "file"))
         if match["language"] == "bash" and page.endswith(".mdx"):
             not_run = "network"
+        if match["language"] == "text" and found and not text[stop : match.start()].strip():
+            found[-1] = replace(found[-1], prints=match["text"])
         found.append(Block(page, line, match["language"], match["text"], not_run, file))
+        stop = match.end()
     if len(found) * 2 != len(re.findall("^```", text, re.M)):
         raise ValueError(f"{page}: a fence that does not open or close a block at the start of a line")
     return found
@@ -89,6 +97,18 @@ def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
         for value in json_values(block.text):
             assert isinstance(value, dict), block.place
     return ""
+
+
+def check_printed(block: Block, printed: str) -> None:
+    """The lines below a block are among those that it printed, in their order.
+
+    Scores may differ, ``...`` alone stands for any lines, and at the end of a line for the rest of it.
+    """
+    lines = iter([_SCORE.sub("0.", line).strip() for line in printed.splitlines()])
+    for shown in block.prints.splitlines():
+        start, cut, _ = _SCORE.sub("0.", shown).strip().partition("...")
+        if start and not any(line.startswith(start) if cut else line == start for line in lines):
+            raise AssertionError(f"{block.place}: {shown!r} was not printed:\n{printed}")
 
 
 def run_shell(block: Block, folder: Path) -> str:

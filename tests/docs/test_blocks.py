@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_commands, parse_command, run_block
+from tests.docs.blocks import (
+    PAGES,
+    REPOSITORY,
+    Block,
+    blocks_of,
+    check_commands,
+    check_printed,
+    parse_command,
+    run_block,
+)
 
 with suppress(ImportError):
     import mcp.client.stdio  # noqa: F401 - it keeps the standard error that is there when it is imported
@@ -22,14 +31,12 @@ PRINTED = {
         "read_tool_result(",
         "I read: [log:11-40]",
     ],
-    "docs/haystack.md": ["The keeper signed the treaty."],
-    "docs/langchain.md": [
-        "The council signed a treaty with the northern towns in May 1811.",
-        "report.pdf page 2 The council signed a treaty.",
-    ],
     "examples/skill/SKILL.md": ["was taken up lifeless"],
 }
 """What must be among what a page's blocks print."""
+
+GUIDES = {"haystack", "langchain", "llama-index"}
+"""Pages of which every block that runs prints something."""
 
 NEEDED = {
     "README.md": ["bm25s", "llama_index.core", "langchain_core"],
@@ -79,8 +86,13 @@ def test_blocks_run_in_order(
     shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    shown = [run_block(block, tmp_path, names) for block in blocks(page) if not block.not_run]
-    printed = capsys.readouterr().out + "".join(shown)
+    printed = ""
+    for block in blocks(page):
+        shown = "" if block.not_run else run_block(block, tmp_path, names) + capsys.readouterr().out
+        assert shown or block.not_run or block.language == "text" or page.stem not in GUIDES, block.place
+        if not block.not_run:
+            check_printed(block, shown)
+        printed += shown
     assert [text for text in PRINTED.get(name_of(page), ()) if text not in printed] == [], printed
 
 
@@ -114,6 +126,26 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
 def test_unknown_marks_and_languages_are_errors(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         blocks_of(text, "p")
+
+
+PRINTED_BELOW = "```python\nprint(1)\n```\n\n```text\n{}\n```\n"
+
+
+@pytest.mark.parametrize("shown", ["a 0.12 b", "a ...", "...\nlast", "a 0.98 b\n...\nlast", "midd...\nlast"])
+def test_what_is_shown_below_a_block_is_what_it_prints(shown: str) -> None:
+    block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
+    check_printed(block, "a 0.345 b\n  middle\nlast\n")
+
+
+@pytest.mark.parametrize("shown", ["a 0.3", "b", "last\nmiddle", "a 0.1 b\nmidd", "lasting ..."])
+def test_what_a_block_does_not_print_is_found(shown: str) -> None:
+    block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
+    with pytest.raises(AssertionError, match="was not printed"):
+        check_printed(block, "a 0.345 b\n  middle\nlast\n")
+
+
+def test_text_further_below_is_no_output() -> None:
+    assert not blocks_of("```sh\na\n```\n\nThen:\n\n```text\nb\n```\n", "p")[0].prints
 
 
 @pytest.mark.parametrize(

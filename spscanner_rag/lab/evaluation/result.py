@@ -62,8 +62,13 @@ class Result:
 
     @property
     def shown_sources(self) -> list[str]:
-        """The sources, and both means over them where there are several."""
-        return [*self.sources, "macro", "micro"] if len(self.sources) > 1 else self.sources
+        """The sources, with means where there are several."""
+        return _with_means(self.sources)
+
+
+def _with_means(sources: list[str]) -> list[str]:
+    """Sources, and both means over them where there are several."""
+    return [*sources, "macro", "micro"] if len(sources) > 1 else sources
 
 
 def summary(result: Result) -> Table:
@@ -188,7 +193,7 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
     """How well each setting finds the right document of a corpus: a line for each source and setting."""
     find = finder(rows)
     body = []
-    for source in [*sorted(sources_of(rows)), "macro", "micro"]:
+    for source in _with_means(sorted(sources_of(rows))):
         for setting in settings:
             rank, *found = [find(setting, *column, source) for column in _OF_CORPORA.values()]
             if rank is not None:

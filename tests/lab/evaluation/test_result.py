@@ -214,3 +214,8 @@ def test_the_table_of_documents() -> None:
     assert ("b", "bm25") not in cells
     assert [line[0] for line in table.body] == ["a", "a", "b", "macro", "macro", "micro", "micro"]
     assert {len(line) for line in table.body} == {len(table.head)}
+
+
+def test_one_source_has_no_means() -> None:
+    table = documents_table(rows_of(OF_CORPORA[3:], [INDEXED]), [INDEXED])
+    assert [line[:2] for line in table.body] == [["a", "bm25"]]
