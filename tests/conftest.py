@@ -179,6 +179,12 @@ def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
 
 
 @pytest.fixture(scope="session")
+def bundled() -> Scanner:
+    """The scanner that is shipped: float32, on the CPU."""
+    return Scanner.from_pretrained(device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="session")
 def save_bert() -> Callable[[Path, int | None], Path]:
     """Saves a BERT of random weights: a classifier with so many labels, or an encoder if they are None."""
     return _save_bert

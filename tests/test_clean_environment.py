@@ -60,17 +60,6 @@ except ImportError as error:
 else:
     raise AssertionError("{module} was imported")
 """
-SCORER = """
-import numpy as np
-from spscanner_rag.scorers import Scorer, ScanCancelled, check_query, score_batch
-from spscanner_rag.text.units import Unit
-class Lengths:
-    def score_units(self, query, text, units):
-        return np.array([unit.end - unit.start for unit in units], np.float32)
-units = [Unit(0, 4, "One. "), Unit(5, 11, "Three.")]
-assert isinstance(Lengths(), Scorer)
-assert [logits.tolist() for logits in score_batch(Lengths(), [("q", "One. Three.", units)])] == [[4.0, 6.0]]
-"""
 MODULES = {
     "langchain": ["langchain_spscanner"],
     "llama-index": ["llama_index.retrievers.spscanner", "llama_index.postprocessor.spscanner"],
@@ -145,11 +134,3 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
         MISSING.format(module=module, extra=other) for other in absent for module in MODULES[other]
     )
     run(tmp_path, code + refused + SCAN, model=str(tiny_checkpoint))
-
-
-@pytest.mark.slow
-def test_a_scorer_of_a_third_party_needs_numpy_alone(wheel: Path, tmp_path: Path) -> None:
-    link(distribution("numpy"), tmp_path)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
-    run(tmp_path, SCORER)

@@ -27,11 +27,6 @@ SNAKES = (
 DOCUMENTS = [SOUP, SNAKES, LIBRARY]
 
 
-@pytest.fixture(scope="module")
-def bundled() -> Scanner:
-    return Scanner.from_pretrained(device="cpu", dtype="float32")
-
-
 @pytest.mark.parametrize(
     ("question", "right"),
     [

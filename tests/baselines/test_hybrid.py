@@ -1,5 +1,3 @@
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,21 +11,19 @@ from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit
+from tests.fakes import ScoredBy
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 UNITS = SentenceSegmenter().segment(TEXT)
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12).map(np.array)
 
 
-class Given:
+class Given(ScoredBy):
     """Scores that are told beforehand."""
 
     def __init__(self, *scores: float) -> None:
         self.scores = np.array(scores, np.float32)
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return self.scores[: len(units)]
+        super().__init__(lambda query, text, units: self.scores[: len(units)])
 
 
 @settings(max_examples=50, deadline=None)

@@ -20,13 +20,8 @@ QUERY = "Who signed the treaty?"
 
 
 @pytest.fixture(scope="module")
-def bert(bert_folder: Path) -> Path:
-    return bert_folder
-
-
-@pytest.fixture(scope="module")
-def plain(bert: Path) -> LateInteraction:
-    return LateInteraction(bert, device="cpu", batch_size=2)
+def plain(bert_folder: Path) -> LateInteraction:
+    return LateInteraction(bert_folder, device="cpu", batch_size=2)
 
 
 def token_vectors(folder: Path, text: str) -> np.ndarray:
@@ -44,16 +39,16 @@ def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
     return np.array([(asked @ token_vectors(folder, text).T).max(axis=1).sum() for text in texts])
 
 
-def stanford(folder: Path, bert: Path, projection: torch.Tensor | None) -> Path:
+def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -> Path:
     """A checkpoint in the layout of the authors: encoder and ``linear.weight`` in one file."""
     folder.mkdir()
-    for file in bert.iterdir():
+    for file in bert_folder.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    weights = {f"bert.{name}": value for name, value in load_file(bert / "model.safetensors").items()}
+    weights = {f"bert.{name}": value for name, value in load_file(bert_folder / "model.safetensors").items()}
     if projection is not None:
         weights["linear.weight"] = projection
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    config = json.loads((bert / "config.json").read_text())
+    config = json.loads((bert_folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
     settings = {"query_maxlen": 8, "doc_maxlen": 24, "mask_punctuation": True}
     markers = {"query_token_id": "who", "doc_token_id": "it"}
@@ -61,12 +56,12 @@ def stanford(folder: Path, bert: Path, projection: torch.Tensor | None) -> Path:
     return folder
 
 
-def test_the_sum_of_the_best_cosines(plain: LateInteraction, bert: Path) -> None:
+def test_the_sum_of_the_best_cosines(plain: LateInteraction, bert_folder: Path) -> None:
     units = plain.segment(TEXT)
     texts = [TEXT[unit.start : unit.end] for unit in units]
-    expected = by_hand(bert, QUERY, texts)
+    expected = by_hand(bert_folder, QUERY, texts)
     np.testing.assert_allclose(plain.raw_scores(QUERY, TEXT, units), expected, atol=1e-4)
-    mean = expected / len(token_vectors(bert, QUERY))
+    mean = expected / len(token_vectors(bert_folder, QUERY))
     logits = plain.score_units(QUERY, TEXT, units)
     np.testing.assert_allclose(1 / (1 + np.exp(-logits)), (1 + mean) / 2, atol=1e-4)
     (same,) = plain.score_units(QUERY, QUERY, [Unit(0, len(QUERY), QUERY)])
@@ -98,20 +93,22 @@ def test_a_text_is_read_once_for_all(plain: LateInteraction, monkeypatch: pytest
         np.testing.assert_allclose(one, many, atol=1e-5)
 
 
-def test_long_units_in_pieces(plain: LateInteraction, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_units_in_pieces(
+    plain: LateInteraction, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "It rained and the bell rang. " * 20 + "He signed the treaty."  # the model reads 32 tokens
     read = watched(plain, monkeypatch)
     (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])
     assert "".join(read) == text
     assert max(plain._encoder.n_tokens(piece) for piece in read) <= 32
-    asked = token_vectors(bert, "signed the treaty")
-    pieces = np.concatenate([token_vectors(bert, piece) for piece in read])
+    asked = token_vectors(bert_folder, "signed the treaty")
+    pieces = np.concatenate([token_vectors(bert_folder, piece) for piece in read])
     np.testing.assert_allclose(score, (asked @ pieces.T).max(axis=1).sum(), atol=1e-4)
 
 
-def test_stanfords_checkpoint_with_its_projection(bert: Path, tmp_path: Path) -> None:
+def test_stanfords_checkpoint_with_its_projection(bert_folder: Path, tmp_path: Path) -> None:
     projection = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
-    colbert = LateInteraction(stanford(tmp_path / "colbert", bert, projection), device="cpu")
+    colbert = LateInteraction(stanford(tmp_path / "colbert", bert_folder, projection), device="cpu")
     encoder = colbert._encoder
     (asked,), (read,) = encoder.queries([QUERY]), encoder.documents(["It rained. The bell rang!"])
     assert asked.shape == (8, 8), "queries are expanded to query_maxlen"
@@ -123,20 +120,20 @@ def test_stanfords_checkpoint_with_its_projection(bert: Path, tmp_path: Path) ->
     np.testing.assert_allclose(raw, expected, atol=1e-4)
 
 
-def test_without_a_projection_it_is_refused(bert: Path, tmp_path: Path) -> None:
+def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is a ColBERT checkpoint without a projection"):
-        LateInteraction(stanford(tmp_path / "colbert", bert, None), device="cpu")
+        LateInteraction(stanford(tmp_path / "colbert", bert_folder, None), device="cpu")
     pylate = tmp_path / "pylate"
-    sentence_transformers.SentenceTransformer(str(bert), device="cpu").save(str(pylate))
+    sentence_transformers.SentenceTransformer(str(bert_folder), device="cpu").save(str(pylate))
     stated = json.loads((pylate / "config_sentence_transformers.json").read_text())
     (pylate / "config_sentence_transformers.json").write_text(json.dumps(stated | {"model_type": "ColBERT"}))
     with pytest.raises(ValueError, match="a module Dense in it"):
         LateInteraction(pylate, device="cpu")
 
 
-def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
+def test_loaded_models(bert_folder: Path, plain: LateInteraction) -> None:
     units = plain.segment(TEXT)
-    model = sentence_transformers.SentenceTransformer(str(bert), device="cpu")
+    model = sentence_transformers.SentenceTransformer(str(bert_folder), device="cpu")
 
     class ColBERT:
         """The methods of PyLate's class."""
@@ -144,7 +141,7 @@ def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
         document_length, tokenizer = 32, model.tokenizer
 
         def encode(self, texts: list[str], *, is_query: bool, **options: object) -> list[np.ndarray]:
-            return [token_vectors(bert, text) * (2 if is_query else 3) for text in texts]
+            return [token_vectors(bert_folder, text) * (2 if is_query else 3) for text in texts]
 
     expected = plain.raw_scores(QUERY, TEXT, units)
     late = LateInteraction(model)._encoder.documents.func.__self__  # type: ignore[attr-defined]
@@ -155,12 +152,12 @@ def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
         )
 
 
-def test_names_and_errors(bert: Path) -> None:
-    made = scorer_of(f"lateinteraction:{bert}", Options(device="cpu"))
+def test_names_and_errors(bert_folder: Path) -> None:
+    made = scorer_of(f"lateinteraction:{bert_folder}", Options(device="cpu"))
     assert isinstance(made, LateInteraction)
-    assert made.name == f"lateinteraction:{bert}"
+    assert made.name == f"lateinteraction:{bert_folder}"
     with pytest.raises(TypeError, match="model is int; expected a name, a folder"):
         LateInteraction(3)
     with pytest.raises(ValueError, match="batch_size is 0"):
-        LateInteraction(bert, batch_size=0)
+        LateInteraction(bert_folder, batch_size=0)
     assert len(made.score_units(QUERY, "\ud800 東京", [Unit(0, 4, "\ud800 東京")])) == 1

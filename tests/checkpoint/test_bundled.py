@@ -10,11 +10,6 @@ from spscanner_rag.apps.pages.scanned_document import UNCLEAR
 from spscanner_rag.checkpoint import locate
 
 
-@pytest.fixture(scope="module")
-def scanner() -> Scanner:
-    return Scanner.from_pretrained(device="cpu", dtype="float32")
-
-
 @pytest.mark.parametrize(
     ("question", "sentences", "best"),
     [
@@ -26,11 +21,11 @@ def scanner() -> Scanner:
     ],
 )  # fmt: skip
 def test_of_a_few_sentences_the_one_that_answers_is_first(
-    scanner: Scanner, question: str, sentences: list[str], best: int
+    bundled: Scanner, question: str, sentences: list[str], best: int
 ) -> None:
-    together = scanner.scan(question, " ".join(sentences)).logits
+    together = bundled.scan(question, " ".join(sentences)).logits
     assert int(np.argmax(together)) == best
-    alone = [float(scanner.scan(question, sentence).logits[0]) for sentence in sentences]
+    alone = [float(bundled.scan(question, sentence).logits[0]) for sentence in sentences]
     assert int(np.argmax(alone)) == best
 
 
@@ -61,14 +56,14 @@ by hand. A second review of such changes is now required. The status page was up
         ("What caused the outage?", REPORT, "doubled the number of connections"),
     ],
 )
-def test_a_question_in_other_words(scanner: Scanner, question: str, text: str, answer: str) -> None:
-    (first,) = scanner.scan(question, text).select(top_k=1)
+def test_a_question_in_other_words(bundled: Scanner, question: str, text: str, answer: str) -> None:
+    (first,) = bundled.scan(question, text).select(top_k=1)
     assert answer in first.text.replace("\n", " ")
 
 
-def test_a_text_about_something_else_hardly_answers(scanner: Scanner) -> None:
+def test_a_text_about_something_else_hardly_answers(bundled: Scanner) -> None:
     def answerable(question: str, text: str) -> float:
-        said = scanner.scan(question, text).answerable
+        said = bundled.scan(question, text).answerable
         assert said is not None
         return said
 

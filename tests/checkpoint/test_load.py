@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import (
-    CheckpointError,
     ScannerSettings,
     load_checkpoint,
     load_model,
@@ -209,10 +208,8 @@ def test_a_new_head_is_the_same_every_time(base: Path) -> None:
 )  # fmt: skip
 def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_weights(folder, edit)
-    with pytest.raises(CheckpointError, match=message) as caught:
+    with refused(f"{folder}.*{message}"):
         load_checkpoint(folder)
-    assert str(folder) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -247,10 +244,8 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
 )  # fmt: skip
 def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_config(folder, edit)
-    with pytest.raises(CheckpointError, match=message) as caught:
+    with refused(message):
         load_checkpoint(folder)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 2100
 
 
 # transformers' layout

@@ -20,6 +20,7 @@ import pytest
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.scanner import Scanner
+from tests.fakes import ScoredBy
 from tests.integrations.hosts import (
     ALL,
     HARBOUR,
@@ -314,12 +315,9 @@ def test_no_query_is_refused_before_any_work(host: Host, query: Any) -> None:
 
 @all_four
 def test_errors_of_the_scorer_reach_the_caller(host: Host) -> None:
-    class Broken:
-        def score_units(self, query: str, text: str, units: Any) -> np.ndarray:
-            return np.zeros(len(units) + 1, np.float32)
-
-    with pytest.raises(ValueError, match=r"Broken\S* returned shape"):
-        host.ask(DOCS, QUERY, scorer=Broken())
+    broken = ScoredBy(lambda query, text, units: [0.0] * (len(units) + 1))
+    with pytest.raises(ValueError, match=r"ScoredBy\S* returned shape"):
+        host.ask(DOCS, QUERY, scorer=broken)
 
 
 @all_four

@@ -8,10 +8,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from spscanner_rag.apps.cli import main
 from spscanner_rag.apps.cli.evaluation_options import first_stages_of
-from spscanner_rag.baselines import BM25
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.lab.in_context.model import BlockSearchModel
 from spscanner_rag.lab.retriever_names import KINDS, Options, check_name, scorer_of
@@ -110,13 +108,6 @@ def test_all_four_classes(kind: str, scorer: Scorer) -> None:
         scores = [each.score for each in found]
         assert scores == sorted(scores, reverse=True)
         assert 0 <= scores[-1] <= scores[0] <= 1
-
-
-def test_chunks_of_a_baseline() -> None:
-    text = " ".join(f"word{i}" for i in range(700)) + " treaty"
-    found = LangChainRetriever.from_texts([text], scorer=BM25("chunk"), k=1).invoke("Where is the treaty?")
-    assert len(found[0].page_content.split()) == 101
-    assert found[0].page_content.endswith("treaty")
 
 
 @EVERY

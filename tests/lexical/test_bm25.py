@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lexical import bm25
-from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around, text_scores
+from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around, tempered, text_scores
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import MatchOptions, lexical_scores, match_query
 from spscanner_rag.lexical.postings import QueryCounts, count_stems, merged, text_postings
@@ -44,6 +44,11 @@ def test_rare_stems_score_as_frequent_ones(texts: list[list[list[int]]]) -> None
         patch.setattr(bm25, "_RARE", 0)
         for here, there in zip(scores_of(counts), everywhere, strict=True):
             np.testing.assert_array_equal(here, there)
+
+
+def test_large_z_scores_grow_by_their_logarithm() -> None:
+    z = np.array([-9.0, 0.0, 4.0, 5.0, 3 + math.e])
+    np.testing.assert_allclose(tempered(z), [-9, 0, 4, 4 + math.log(2), 5])
 
 
 NO_TOKENS = np.zeros(0, np.int32)

@@ -323,16 +323,6 @@ def test_further_scores_are_weighed_by_the_hidden_state(soft: bool) -> None:
         model.score(hidden, prior[:, :1])
 
 
-@pytest.mark.parametrize("width", [0, 2, 4])
-def test_prior_of_another_width(width: int) -> None:
-    model = random_model(CONFIG, lexical_prior=True)
-    with pytest.raises(ValueError, match=rf"prior has shape \(3, {width}\); expected \(3, 1\)"):
-        model.score(torch.zeros(3, CONFIG.d_model), torch.zeros(3, width))
-
-
-# The soft channel
-
-
 def test_model_without_head() -> None:
     model = random_model(CONFIG, head=False)
     with torch.inference_mode():

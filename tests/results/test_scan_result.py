@@ -15,6 +15,7 @@ from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.results import Compression, Selection
 from spscanner_rag.text.blocks import Block
+from tests.fakes import words
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -259,10 +260,6 @@ def test_without_pandas_the_message_says_what_to_install(monkeypatch: pytest.Mon
 
 
 # Compression
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def counted(**options: object) -> ScanResult:

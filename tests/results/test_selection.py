@@ -1,8 +1,9 @@
 """Selection against a slow, plain reading of its rules."""
 
+import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -14,11 +15,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.selection import sigmoid
-
-
-def count_words(text: str) -> int:
-    return len(text.split())
-
+from tests.fakes import words
 
 # Few different values, so that equal logits are common.
 LOGITS = st.sampled_from([-90.0, -7.5, -1.0, 0.0, 0.25, 3.0, 40.0, 88.0])
@@ -26,12 +23,12 @@ GAPS = st.sampled_from([" ", "\n", "", "  ", "\n\n\n", "\r\n", "\t \t ", " " * 4
 
 
 @st.composite
-def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = count_words) -> ScanResult:
+def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = words) -> ScanResult:
     lengths = draw(st.lists(st.integers(1, 12), max_size=25))
     text, starts, ends = draw(GAPS), [], []
-    for number, words in enumerate(lengths):
+    for number, length in enumerate(lengths):
         starts.append(len(text))
-        text += " ".join([f"w{number}"] * words)
+        text += " ".join([f"w{number}"] * length)
         ends.append(len(text))
         text += draw(GAPS)
     logits = draw(st.lists(LOGITS, min_size=len(lengths), max_size=len(lengths)))
@@ -79,7 +76,7 @@ class PlainSelection:
         return max(count(apart), count(as_it_stands))
 
     def within(
-        self, picks: list[int], context: int, max_tokens: int, count: Callable[[str], int] = count_words
+        self, picks: list[int], context: int, max_tokens: int, count: Callable[[str], int] = words
     ) -> set[int]:
         kept: list[int] = []
 
@@ -123,9 +120,9 @@ def test_same_sentences_as_the_plain_rules(
 
 # Counters for which the parts of a text add up to the whole.
 ADDITIVE: list[Callable[[str], int]] = [
-    count_words,
+    words,
     len,
-    lambda text: count_words(text) + 3 * text.count("\n"),
+    lambda text: words(text) + 3 * text.count("\n"),
     lambda text: 2 * len(text) + 5 * text.count(" "),
 ]
 
@@ -147,7 +144,7 @@ def test_budget_is_filled_as_the_plain_rules_say(
 
 # Counters for which the parts of a text do not add up to the whole.
 COUNTERS: list[Callable[[str], int]] = [
-    count_words,
+    words,
     len,
     lambda text: len(text) ** 2 // 50,
     lambda text: 2 + len(text) // 4,
@@ -216,6 +213,12 @@ def test_merge(result: ScanResult, top_k: float | None, threshold: float | None,
 def test_how_many_top_k_allows(top_k: float | None, n_sentences: int, expected: int) -> None:
     scores = np.zeros(n_sentences)
     assert Selection(top_k=top_k).limit(n_sentences, scores) == expected
+
+
+def test_an_argument_left_out_is_the_same_in_both_ways_to_select() -> None:
+    named = inspect.signature(ScanResult.select).parameters
+    for each in fields(Selection):
+        assert each.name == "top_k_per_text" or named[each.name].default == each.default
 
 
 def test_a_reach_beyond_both_ends_is_the_whole_block() -> None:
@@ -299,7 +302,7 @@ def test_what_has_a_pattern_is_kept_whatever_its_score_is(always_keep: Any, expe
     sentences = ["The old mill.", "It is of 1911.", "Anne bought it.", "She paid 300 EUR."]
     starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
     ends = starts + [len(sentence) for sentence in sentences]
-    result = ScanResult("?", " ".join(sentences), starts, ends, np.float32([-3, -2, 4, -1]), count_words)
+    result = ScanResult("?", " ".join(sentences), starts, ends, np.float32([-3, -2, 4, -1]), words)
     assert numbers(result, result.select(top_k=1, always_keep=always_keep)) == expected
     first = numbers(result, result.select(top_k=1, max_tokens=4, always_keep=always_keep))
     assert first == (

@@ -5,8 +5,14 @@ from typing import Any
 
 from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit, Selection, score
 from spscanner_rag.scorers import Scorer
+
+
+def joined(texts: Sequence[str]) -> list[JoinedText]:
+    """Whole documents, each a text of its own."""
+    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
 
 
 def search(

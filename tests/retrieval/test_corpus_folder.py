@@ -15,8 +15,7 @@ from spscanner_rag.lexical.match import PLAIN_MATCH
 from spscanner_rag.retrieval import corpus_folder
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from tests.retrieval.searching import joined
 
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
 VALUES = [1, 2.5, None, True, {"b": "\ud800"}]
@@ -25,10 +24,6 @@ RECORDS = [{"text": text, "metadata": {"n": number, "a": VALUES}} for number, te
 N_FILES = 11
 """Of a folder: the documents, nine arrays, the manifest."""
 needs_locks = pytest.mark.skipif(os.name == "nt", reason="no lock of a folder")
-
-
-def joined(texts: list[str]) -> list[JoinedText]:
-    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
 
 
 @pytest.fixture

@@ -13,9 +13,8 @@ from spscanner_rag.encoder.sentences import digest_of
 from spscanner_rag.retrieval.corpus import Corpus, CorpusVectors
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.scorers import ScanCancelled
+from tests.retrieval.searching import joined
 
 TEXTS = [
     "Cut the leek. Boil the soup for an hour.",
@@ -31,11 +30,6 @@ ONE = ReadBounds(read_documents=1)
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """One dimension for each group of words of like meaning."""
     return [[0.01, *(float(any(word in text.lower() for word in group)) for group in LIKE)] for text in texts]
-
-
-def joined(texts: Sequence[str]) -> list[JoinedText]:
-    """Each text as a document of its own."""
-    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
 
 
 @pytest.fixture

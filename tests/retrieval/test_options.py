@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from spscanner_rag.retrieval import SentenceSearch
+from tests.fakes import ScoredBy
 
 OPTIONS: dict[str, Any] = {
     "model": None,
@@ -37,11 +36,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-class Lengths:
-    """Scores a sentence by its length; cannot count tokens."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
-        return np.array([unit.end - unit.start for unit in units], np.float32)
+LENGTHS = ScoredBy(lambda query, text, units: (unit.end - unit.start for unit in units))
 
 
 def search_of(**options: Any) -> SentenceSearch:
@@ -57,8 +52,8 @@ def search_of(**options: Any) -> SentenceSearch:
         ({"merge_adjacent": 1}, "merge_adjacent: got 1"),
         ({"threshold": 2}, "threshold: got 2"),
         ({"batch_size": True}, "batch_size: got True"),
-        ({"scorer": Lengths(), "max_tokens": 9}, "max_tokens: got 9, but Lengths counts no tokens"),
-        ({"scanner": Lengths()}, "scanner is Lengths; expected a spscanner_rag.Scanner"),
+        ({"scorer": LENGTHS, "max_tokens": 9}, "max_tokens: got 9, but ScoredBy counts no tokens"),
+        ({"scanner": LENGTHS}, "scanner is ScoredBy; expected a spscanner_rag.Scanner"),
     ],
 )
 def test_errors_name_the_options_as_the_class_does(options: dict[str, Any], message: str) -> None:

@@ -1,10 +1,9 @@
 """Pages of one document: sentences over page breaks, running lines, and spans that stay exact."""
 
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from spscanner_rag.retrieval.joined_text import CONTINUED, JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
+from tests.fakes import EQUAL
 from tests.retrieval.searching import search
 
 
@@ -25,13 +25,8 @@ def joined(*pieces: Piece, sources: dict[Hashable, str] | None = None) -> Joined
     return text
 
 
-class Ones:
-    def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
-        return np.ones(len(units), np.float32)
-
-
 def sentences(text: JoinedText) -> list[str]:
-    return [hit.text for hit in search(Ones(), "x", [text], Selection(top_k=None, order="document"))]
+    return [hit.text for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document"))]
 
 
 def test_a_sentence_over_a_page_break_is_one() -> None:
@@ -106,7 +101,7 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     generator.shuffle(pieces)
     text = joined(*pieces)
     seen: dict[Hashable, str] = {}
-    for hit in search(Ones(), "x", [text], Selection(top_k=None, order="document")):
+    for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document")):
         parts = list(text.places(hit.start, hit.end))
         stand = [pages[place.source][place.source_start : place.source_end] for place in parts]
         assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]

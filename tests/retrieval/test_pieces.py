@@ -19,6 +19,7 @@ from spscanner_rag.retrieval.pieces import (
     join_pieces,
     page_number,
 )
+from tests.fakes import squeezed
 
 SOURCE = "doc"
 
@@ -56,10 +57,6 @@ def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
             if placed.exact
             else stands.split() != [] and squeezed(stands) == squeezed(wanted)
         )
-
-
-def squeezed(text: str) -> str:
-    return "".join(text.split())
 
 
 def spans_of(text: JoinedText, seed: int, many: int = 30) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from spscanner_rag.retrieval.search import Hit, Selection
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
+from tests.fakes import EQUAL, ScoredBy
 from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
@@ -53,13 +54,6 @@ class Words:
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         self.asked.append((query, text, list(units)))
         return np.array([float(text[unit.start : unit.end].rstrip(".").split()[-1]) for unit in units])
-
-
-class Bare:
-    """The one method that a scorer must have."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> list[float]:
-        return [float(unit.end - unit.start) for unit in units]
 
 
 def found(hits: Sequence[Hit]) -> list[str]:
@@ -173,15 +167,12 @@ def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
 
 
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
-    class Never:
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            raise AssertionError("scanned")
-
-    with pytest.raises(ValueError, match="max_tokens: got 5, but Never counts no tokens"):
-        search(Never(), QUERY, read(STORY), Selection(max_tokens=5))
+    never = ScoredBy(lambda *_: pytest.fail("scanned"))
+    with pytest.raises(ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"):
+        search(never, QUERY, read(STORY), Selection(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
-        search(Never(), QUERY, [], Selection(max_tokens=5))
-    assert search(Bare(), QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []
+        search(never, QUERY, [], Selection(max_tokens=5))
+    assert search(EQUAL, QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []
 
 
 def test_nothing_to_search() -> None:

@@ -1,7 +1,9 @@
 """Device, dtype, tokens per pass and threads: what "auto" takes on which machine, and what is refused."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,19 @@ def test_auto_takes_the_faster_arithmetic_of_a_cpu_with_bfloat16(
     choice = choose("cpu")
     assert choice.dtype == expected
     assert choice.dtype_reason == f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at 300 in float32"
+
+
+def test_a_rate_counts_each_multiplication_and_addition(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {
+        "_TOKENS": 20,
+        "_INPUTS": 10,
+        "_OUTPUTS": 5,
+        "time": SimpleNamespace(perf_counter=count().__next__),
+    }
+    for name, value in sizes.items():
+        monkeypatch.setattr(devices, name, value)
+    rates = devices.product_rates.__wrapped__(torch.float32, torch.bfloat16)
+    assert rates == pytest.approx((2e-6, 2e-6))  # 2,000 operations in a second of this clock
 
 
 @pytest.mark.parametrize("dropped", [False, True])

@@ -37,11 +37,6 @@ TEXT = (
 QUESTION = "Who fined the baker?"
 
 
-@pytest.fixture(scope="module")
-def scanner() -> Scanner:
-    return Scanner.from_pretrained(device="cpu", dtype="float32")
-
-
 def other_writings(text: str) -> dict[str, str]:
     ligatures = text
     for ligature, letters in (("ﬃ", "ffi"), ("ﬀ", "ff"), ("ﬁ", "fi"), ("ﬂ", "fl")):
@@ -60,14 +55,14 @@ def other_writings(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("written", list(other_writings(TEXT)))
-def test_the_scores_of_a_text_do_not_depend_on_how_it_is_written(scanner: Scanner, written: str) -> None:
-    text, plain = other_writings(TEXT)[written], scanner.scan(QUESTION, TEXT)
-    result = scanner.scan(QUESTION, text)
+def test_the_scores_of_a_text_do_not_depend_on_how_it_is_written(bundled: Scanner, written: str) -> None:
+    text, plain = other_writings(TEXT)[written], bundled.scan(QUESTION, TEXT)
+    result = bundled.scan(QUESTION, text)
     assert all(text[each.start : each.end] == each.text for each in result.sentences)
     scores = [[each.score for each in one.sentences] for one in (result, plain)]
     assert np.abs(np.subtract(*scores)).max() <= 0.02
     asked = other_writings(QUESTION)[written]
-    assert np.abs(scanner.scan(asked, TEXT).logits - plain.logits).max() < 1e-4
+    assert np.abs(bundled.scan(asked, TEXT).logits - plain.logits).max() < 1e-4
 
 
 @pytest.mark.parametrize("written", list(other_writings(TEXT)))
@@ -165,9 +160,9 @@ def assert_read(tokenizer: Tokenizer, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\u200b\u00ad\u2060", "\u0301" * 50, "\u0301. \u0301a. \u0308"])
-def test_a_text_of_only_ignorable_or_combining_characters_is_scanned(scanner: Scanner, text: str) -> None:
-    assert [each.text for each in scanner.scan("Who?", text).sentences]
-    assert len(scanner.scan("\u200b?", TEXT).sentences) == 4
+def test_a_text_of_only_ignorable_or_combining_characters_is_scanned(bundled: Scanner, text: str) -> None:
+    assert [each.text for each in bundled.scan("Who?", text).sentences]
+    assert len(bundled.scan("\u200b?", TEXT).sentences) == 4
 
 
 def test_a_published_scanner_reads_every_letter_as_it_is(tiny_tokenizer: Tokenizer) -> None:

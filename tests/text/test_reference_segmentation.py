@@ -15,6 +15,7 @@ from spscanner_rag.text import reference_segmentation
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
+from tests.fakes import squeezed, words
 
 HARD_PARTS = [
     "A cat sat. ", "Dr. ", "so, ", "so; ", ",;", "a", "word ", "e\u0301", ".) ", '." ', "“Why?” ", ". ",
@@ -30,15 +31,6 @@ any_text = st.one_of(
 )
 
 
-def words(text: str) -> int:
-    """A token count that is easy to follow."""
-    return len(text.split())
-
-
-def without_space(text: str) -> str:
-    return "".join(text.split())
-
-
 def assert_exact(text: str, units: list[Unit]) -> None:
     """Spans are trimmed, ordered, disjoint and hold every visible character, as do the model's strings."""
     position = 0
@@ -47,7 +39,7 @@ def assert_exact(text: str, units: list[Unit]) -> None:
         assert position <= unit.start < unit.end <= len(text)
         assert span == span.strip()
         assert not text[position : unit.start].strip()
-        assert without_space(unit.model_text) == without_space(span)
+        assert squeezed(unit.model_text) == squeezed(span)
         position = unit.end
     assert not text[position:].strip()
 
@@ -90,7 +82,7 @@ def test_units_ids_and_ends_are_the_originals(document: str, oracles: Path, make
 @given(text=any_text)
 def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
     def visible(part: str) -> int:
-        return len(without_space(part))
+        return len(squeezed(part))
 
     units = make(visible).segment(text)
     assert_exact(text, units)

@@ -1,7 +1,6 @@
 """Rows become records: equal to single scans, with errors where they belong."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,15 @@ from spscanner_rag.scanner import Scanner
 from tests.apps.batch.conftest import pairs
 
 
-@pytest.fixture(scope="module")
-def scanner(tiny_checkpoint: Path) -> Scanner:
-    return Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")
-
-
 def rows_of(records: Iterable[dict[str, str]]) -> list[Row]:
     return [Row(each["id"], None, each["query"], each["text"]) for each in records]
 
 
-def test_records_are_those_of_single_scans(scanner: Scanner) -> None:
+def test_records_are_those_of_single_scans(tiny_scanner: Scanner) -> None:
     rows = rows_of(pairs(7))
-    for row, record in zip(rows, scan_rows(scanner, rows, Selection(top_k=2)), strict=True):
+    for row, record in zip(rows, scan_rows(tiny_scanner, rows, Selection(top_k=2)), strict=True):
         assert isinstance(row.document, str)
-        alone = scanner.scan(row.query, row.document)
+        alone = tiny_scanner.scan(row.query, row.document)
         best = np.sort(alone.logits)[::-1][:2]
         np.testing.assert_allclose([each["logit"] for each in record["sentences"]], best, atol=1e-4)
         assert record["id"] == row.id
@@ -37,14 +31,14 @@ def test_records_are_those_of_single_scans(scanner: Scanner) -> None:
         assert all(row.document[each["start"] : each["end"]] == each["text"] for each in record["sentences"])
 
 
-def test_threshold_and_texts(scanner: Scanner) -> None:
-    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, threshold=1.0))
+def test_threshold_and_texts(tiny_scanner: Scanner) -> None:
+    (record,) = scan_rows(tiny_scanner, rows_of(pairs(1)), Selection(top_k=None, threshold=1.0))
     assert record["sentences"] == []
-    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None), texts=False)
+    (record,) = scan_rows(tiny_scanner, rows_of(pairs(1)), Selection(top_k=None), texts=False)
     assert [each["text"] for each in record["sentences"]] == [None] * 3
 
 
-def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
+def test_bad_rows_have_errors_and_the_others_do_not(tiny_scanner: Scanner) -> None:
     rows = [
         Row("a", None, "", "An empty question."),
         Row("b", None, "Who?", "He signed it."),
@@ -52,7 +46,7 @@ def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
         Row("d", None, "Who?", " \n"),
         Row("\ud800", None, "Who \udfff?", "A lone \ud800 surrogate."),
     ]
-    records = scan_rows(scanner, rows, Selection())
+    records = scan_rows(tiny_scanner, rows, Selection())
     assert [record["error"] is None for record in records] == [False, True, False, True, True]
     assert records[3]["document_score"] is None
     assert records[4]["id"] == "\ufffd"
@@ -60,7 +54,9 @@ def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("no room"), RuntimeError("kernel")])
-def test_bad_rows_are_read_alone(scanner: Scanner, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_bad_rows_are_read_alone(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     right = Scanner.scan_many
 
     def scan_many(self: Scanner, given: Iterable[tuple[str, str]], **options: Any) -> Any:
@@ -70,6 +66,6 @@ def test_bad_rows_are_read_alone(scanner: Scanner, monkeypatch: pytest.MonkeyPat
         return right(self, asked, **options)
 
     monkeypatch.setattr(Scanner, "scan_many", scan_many)
-    records = scan_rows(scanner, rows_of(pairs(3)), Selection())
+    records = scan_rows(tiny_scanner, rows_of(pairs(3)), Selection())
     assert [record["error"] is None for record in records] == [True, True, False]
     assert records[2]["error"].startswith(type(error).__name__)

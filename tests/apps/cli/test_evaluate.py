@@ -322,9 +322,7 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
     ],
 )
 def test_bad_arguments(evaluate: Run, data: Path, out: Path, arguments: list[str], message: str) -> None:
-    refused = evaluate(data, *arguments)
-    assert refused.code == 2
-    assert message in refused.err
+    evaluate(data, *arguments).refuses(message)
     assert not out.exists()  # nothing half made
 
 
@@ -332,9 +330,7 @@ def test_bad_lines(evaluate: Run, data: Path, out: Path) -> None:
     outside = line("d4", "a", questions=[{"qid": "q", "question": "?", "evidence": [[0, 999]]}])
     with data.open("a", encoding="utf-8") as file:
         file.write("{broken\n" + json.dumps(outside))
-    refused = evaluate(data)
-    assert refused.code == 2
-    assert "data.jsonl, line 4" in refused.err
+    evaluate(data).refuses("data.jsonl, line 4")
     told = evaluate(data, "--skip-bad")
     assert told.code == 0
     assert "line 4" in told.err
@@ -349,9 +345,7 @@ def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
         (missing, f"{missing}: no such file; expected a file of questions, .jsonl"),
         (tmp_path, f"{tmp_path}: a folder; expected a file of questions"),
     ):
-        refused = evaluate(data)
-        assert refused.code == 2
-        assert message in refused.err
+        evaluate(data).refuses(message)
 
 
 # What identifies a run

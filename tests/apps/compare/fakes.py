@@ -54,8 +54,3 @@ class Prefers(InOrder):
             return next((place for place, likes in enumerate(liked) if likes), 99)
 
         return np.array([-rank(unit) for unit in units], np.float32)
-
-
-def words(text: str) -> int:
-    """Counts words as tokens."""
-    return len(text.split())

@@ -7,7 +7,8 @@ import pytest
 
 from spscanner_rag.apps.compare import compare
 from spscanner_rag.checkpoint.whole_file import write_whole
-from tests.apps.compare.fakes import Prefers, words
+from tests.apps.compare.fakes import Prefers
+from tests.fakes import words
 
 
 def here(visit: Any) -> str:

@@ -2,23 +2,20 @@
 
 import copy
 import pickle
-from collections.abc import Sequence
 from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.units import Unit
-from tests.apps.compare.fakes import Prefers, words
+from tests.apps.compare.fakes import Prefers
+from tests.fakes import ScoredBy, words
 
 TEXT = "One is here. Two is there. Three is gone. Four came back. Five stayed. Six left."
 STARTS = [0, 13, 27, 42, 58, 71]
@@ -105,22 +102,16 @@ def test_who_counts_tokens() -> None:
     ],
 )
 def test_bad_arguments_are_refused_before_any_work(options: dict[str, object], message: str) -> None:
-    class Untouched(Prefers):
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            raise AssertionError("asked")
-
-    arguments = {"query": "Who?", "text": TEXT, "scorers": {"a": Untouched([0])}} | options
+    untouched = ScoredBy(lambda *_: pytest.fail("asked"))
+    arguments = {"query": "Who?", "text": TEXT, "scorers": {"a": untouched}} | options
     with pytest.raises(ValueError, match=message):
         compare(**arguments)  # type: ignore[arg-type]
 
 
 def test_a_score_that_is_no_number_is_refused() -> None:
-    class Broken(Prefers):
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            return np.full(len(units), np.nan, np.float32)
-
-    with pytest.raises(ValueError, match=r"Broken\.score_units returned"):
-        compare("Who?", TEXT, {"a": Prefers([0]), "b": Broken([0])}, count_tokens=words)
+    broken = ScoredBy(lambda query, text, units: [float("nan")] * len(units))
+    with pytest.raises(ValueError, match=r"ScoredBy\.score_units returned"):
+        compare("Who?", TEXT, {"a": Prefers([0]), "b": broken}, count_tokens=words)
 
 
 @given(st.lists(st.tuples(st.integers(0, 79), st.integers(1, 30)), max_size=8))

@@ -13,8 +13,9 @@ from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
-from tests.apps.compare.fakes import InOrder, Seeded, words
+from tests.apps.compare.fakes import InOrder, Seeded
 from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
+from tests.fakes import words
 
 
 def comparison_of(text: str, *, top_k: int = 3, **options: object) -> Comparison:

@@ -5,7 +5,8 @@ import re
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.terminal import LONGEST, render_text, retriever_progress
-from tests.apps.compare.fakes import Backwards, InOrder, words
+from tests.apps.compare.fakes import Backwards, InOrder
+from tests.fakes import words
 
 
 def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:

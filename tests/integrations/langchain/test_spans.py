@@ -4,7 +4,6 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,16 +12,13 @@ from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
-from spscanner_rag.text.units import Unit
+from tests.fakes import ScoredBy
 
 WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω".split()
 
 
-class LengthScorer:
-    """A logit that depends on where a sentence stands, and on nothing else."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> np.ndarray:
-        return np.array([(unit.start * 7919) % 13 - 6 for unit in units], np.float32)
+BY_PLACE = ScoredBy(lambda query, text, units: ((unit.start * 7919) % 13 - 6 for unit in units))
+"""A logit that depends on where a sentence stands, and on nothing else."""
 
 
 @st.composite
@@ -116,7 +112,7 @@ def test_spans_of_some_of_the_chunks(
 ) -> None:
     wholes, chunks = corpus
     some = data.draw(st.lists(st.sampled_from(chunks), max_size=8)) if chunks else []
-    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(some, "treaty")
+    found = SPScannerCompressor(scorer=BY_PLACE, **fields).compress_documents(some, "treaty")
     check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
 
 
@@ -128,13 +124,12 @@ def test_spans_with_whole_documents(
     wholes, chunks = corpus
     some = chunks[: data.draw(st.integers(0, len(chunks)))]
     stage = RunnableLambda(lambda query: some)
-    scorer = LengthScorer()
-    retriever = SPScannerRetriever.from_retriever(stage, documents=wholes, scorer=scorer, **fields)
+    retriever = SPScannerRetriever.from_retriever(stage, documents=wholes, scorer=BY_PLACE, **fields)
     check_spans(retriever.invoke("treaty"), wholes, exact=True)
-    compressor = SPScannerCompressor(documents=wholes, scorer=scorer, **fields)
+    compressor = SPScannerCompressor(documents=wholes, scorer=BY_PLACE, **fields)
     check_spans(compressor.compress_documents(some, "treaty"), wholes, exact=True)
     check_spans(
-        SPScannerRetriever.from_documents(wholes, scorer=scorer, **fields).invoke("treaty"),
+        SPScannerRetriever.from_documents(wholes, scorer=BY_PLACE, **fields).invoke("treaty"),
         wholes,
         exact=True,
     )
@@ -165,11 +160,10 @@ def test_chunks_that_do_not_know_their_place_give_each_sentence_once(unknown: st
     if unknown == "some":
         for chunk in chunks[::3]:
             chunk.metadata["start_index"] = -1
-    scorer = LengthScorer()
     if retrieved:
-        found = SPScannerCompressor(scorer=scorer, k=None).compress_documents(chunks, "casks")
+        found = SPScannerCompressor(scorer=BY_PLACE, k=None).compress_documents(chunks, "casks")
     else:
-        found = SPScannerRetriever.from_documents(chunks, scorer=scorer, k=None).invoke("casks")
+        found = SPScannerRetriever.from_documents(chunks, scorer=BY_PLACE, k=None).invoke("casks")
     assert sorted(one.page_content.strip() for one in found) == sorted(facts)
     for one in found:
         start, end = one.metadata["start_index"], one.metadata["end_index"]
@@ -189,8 +183,8 @@ def test_documents_that_share_a_source_have_spans_in_themselves(texts: list[str]
     documents = [
         Document(text, metadata={"source": "faq"}, id=str(n) if ids else None) for n, text in enumerate(texts)
     ]
-    retriever = SPScannerRetriever.from_documents(documents, scorer=LengthScorer(), k=None)
-    compressor = SPScannerCompressor(scorer=LengthScorer(), k=None)
+    retriever = SPScannerRetriever.from_documents(documents, scorer=BY_PLACE, k=None)
+    compressor = SPScannerCompressor(scorer=BY_PLACE, k=None)
     for found in (retriever.invoke("treaty"), compressor.compress_documents(documents, "treaty")):
         assert found
         for one in found:

@@ -3,7 +3,6 @@
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
+from tests.fakes import EQUAL, squeezed
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 TOLERANCE = 1e-4
@@ -25,17 +25,6 @@ sentences = st.lists(words, min_size=1, max_size=9).map(lambda parts: " ".join(p
 texts = st.lists(
     st.tuples(sentences, st.sampled_from([" ", "  ", "\n", "\n\n", "\t", " \n \n"])), min_size=1, max_size=25
 ).map(lambda pairs: "".join(sentence + gap for sentence, gap in pairs))
-
-
-class Ones:
-    """Scores nothing; every sentence is returned."""
-
-    def score_units(self, query: str, text: str, units: Any) -> Any:
-        return np.zeros(len(units), np.float32)
-
-
-def squeezed(text: str) -> str:
-    return "".join(text.split())
 
 
 def chunked(document: Document, kind: str, size: int, overlap: int) -> list[BaseNode]:
@@ -67,7 +56,7 @@ def test_every_span_indexes_its_document(
     store = SimpleDocumentStore()
     store.add_documents(documents)
     for whole in ({}, {"documents": documents}, {"docstore": store}):
-        post = SPScannerPostprocessor(scorer=Ones(), top_n=None, merge_adjacent=merge, **whole)
+        post = SPScannerPostprocessor(scorer=EQUAL, top_n=None, merge_adjacent=merge, **whole)
         found = post.postprocess_nodes(nodes, query_str=QUERY)
         assert bool(found) == any(squeezed(node.get_content()) for node in nodes)
         for sentence in found:

@@ -19,9 +19,8 @@ from spscanner_rag.results.coverage import Spans
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Request
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit
 from tests.conftest import SMALL_TEXT
-from tests.lab.evaluation.tiny_study import words
+from tests.fakes import ScoredBy, words
 
 TEXT = "The otter swims. A heron flies. Rain fell all day."
 
@@ -202,11 +201,8 @@ CREATURES = corpus_of(
 QUERY = "Which otter swims?"
 
 
-class Snow:
-    """Likes long texts about snow."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.array([100 * ("Snow" in text) + len(text)] * len(units), np.float32)
+SNOW = ScoredBy(lambda query, text, units: [100 * ("Snow" in text) + len(text)] * len(units))
+"""Likes long texts about snow."""
 
 
 @pytest.mark.parametrize(
@@ -229,17 +225,19 @@ def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None
     [
         (None, 1, [1, 3, 4], [1, 3, 4]),
         ("bm25", 3, [1, 3, 4], [1, 3, 4]),  # no more than may be read
-        (Snow(), 10, [1, 3, 4], [1, 3, 4]),
+        (SNOW, 10, [1, 3, 4], [1, 3, 4]),
         ("bm25", 1, range(6), [2]),
         ("bm25", 2, range(6), [1, 2]),
         ("bm25", 4, range(6), [1, 2, 5]),  # no other shares a word
         ("bm25", 1, [0, 1, 3, 5], [1]),
         ("bm25", 1, [0, 3, 4], []),
-        (Snow(), 2, range(6), [2, 4]),
-        (Snow(), 2, [0, 1, 3], [0, 1]),
+        (SNOW, 2, range(6), [2, 4]),
+        (SNOW, 2, [0, 1, 3], [0, 1]),
     ],
 )
-def test_reading(stage: Snow | str | None, most: int, asked_of: Sequence[int], expected: list[int]) -> None:
+def test_reading(
+    stage: ScoredBy | str | None, most: int, asked_of: Sequence[int], expected: list[int]
+) -> None:
     reading = Reading(first_stage=stage, documents=most)  # type: ignore[arg-type]
     assert reading.read_of(CREATURES, QUERY, asked_of) == expected
 

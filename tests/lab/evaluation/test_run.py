@@ -22,7 +22,8 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
-from tests.lab.evaluation.tiny_study import ANIMALS, TEXT, Given, document, page, words
+from tests.fakes import words
+from tests.lab.evaluation.tiny_study import ANIMALS, TEXT, Given, document, page
 
 MINE = Setting("mine")
 WALK = " ".join(f"On day {number} of the walk an otter crossed the road slowly." for number in range(20))

@@ -67,15 +67,6 @@ def test_a_source_is_resampled_alike_beside_any_other() -> None:
     assert [beside.low, beside.high] == pytest.approx([(alone.low + 1) / 2, (alone.high + 1) / 2])
 
 
-def test_questions_of_a_single_document_are_resampled() -> None:
-    values = (np.arange(200) % 2).astype(float)
-    found = of_one(Sample(values, ["only"] * 200))
-    assert found.documents == 1
-    assert found.low is not None
-    assert found.high is not None
-    assert 0.4 < found.low < 0.5 < found.high < 0.6
-
-
 def test_no_interval_from_a_single_question() -> None:
     found = of_one(Sample([0.5], ["a"]))
     assert (found.value, found.low, found.high) == (0.5, None, None)

@@ -47,8 +47,3 @@ class Given:
     def animals(self) -> list[str]:
         """The animals of the pages that it was asked to read."""
         return [next(animal for animal in ANIMALS if animal in text) for text in self.texts]
-
-
-def words(text: str) -> int:
-    """Counts tokens."""
-    return len(text.split())

@@ -28,6 +28,7 @@ from spscanner_rag.lab.llm.asking import (
 )
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, language_model_of
 from spscanner_rag.lab.llm.replies import ReplyFile
+from tests.fakes import words
 
 
 class RateLimitError(Exception):
@@ -65,10 +66,6 @@ class Pauses(threading.Event):
 
 SLOW = TimeoutError("too slow")
 USAGE: Any = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def ask(model: Callable[[str], object], *prompts: str, **options: Any) -> list[Reply]:

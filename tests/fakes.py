@@ -1,0 +1,32 @@
+"""What tests of all rooms share: a scorer that answers as it is told, and ways to look at texts."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.text.units import Unit
+
+
+class ScoredBy:
+    """Has the logits that a function gives for a question, a text and its units; counts no tokens."""
+
+    def __init__(self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]]) -> None:
+        self.logits = logits
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        return np.array(list(self.logits(query, text, units)), np.float32)
+
+
+EQUAL = ScoredBy(lambda query, text, units: [1.0] * len(units))
+"""Tells no unit from another."""
+
+
+def words(text: str) -> int:
+    """Counts words as tokens."""
+    return len(text.split())
+
+
+def squeezed(text: str) -> str:
+    """A text without white space."""
+    return "".join(text.split())
