@@ -33,7 +33,9 @@ PLACES = {
 }
 """Pages from outside ``docs/``, and their names on the site."""
 
-_LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+_LINK = re.compile(
+    r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|(?P<attribute>src(?:set)?)=\"(?P<source>[^\"]+)\""
+)
 
 
 def main() -> int:
@@ -81,7 +83,7 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
     """The text of a page with links that lead to the same on the site; a link to a folder becomes its text."""
 
     def replaced(link: re.Match[str]) -> str:
-        path, hash_sign, anchor = link["target"].partition("#")
+        path, hash_sign, anchor = (link["target"] or link["source"]).partition("#")
         if urlsplit(path).scheme or not path or page.parent.name == "api":
             return link[0]
         linked = (page.parent / path).resolve()
@@ -93,7 +95,10 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
             place = PAGES / "files" / linked.relative_to(REPOSITORY)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(linked, place)
-        return f"[{link['text']}]({os.path.relpath(place, target.parent)}{hash_sign}{anchor})"
+        shown = os.path.relpath(place, target.parent)
+        if link["attribute"]:  # of a picture for dark pages
+            return f'{link["attribute"]}="{shown}"'
+        return f"[{link['text']}]({shown}{hash_sign}{anchor})"
 
     return _LINK.sub(replaced, text)
 

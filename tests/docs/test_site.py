@@ -62,11 +62,12 @@ def test_links_stay_on_the_site(build: ModuleType, tmp_path: Path, monkeypatch: 
     places = {REPOSITORY / "README.md": "index.md", REPOSITORY / "docs" / "results.md": "results.md"}
     text = (
         "[a](../README.md#limits) [b](results.md) [c](../examples/training/default.toml) [d](../examples) "
-        "[e](https://x.example/y.md) [f](#here)"
+        '[e](https://x.example/y.md) [f](#here) <img src="result-page.png"><source srcset="https://x.example/a">'
     )
     assert build.relinked(text, page, tmp_path / "training.md", places) == (
         "[a](index.md#limits) [b](results.md) [c](files/examples/training/default.toml) d "
-        "[e](https://x.example/y.md) [f](#here)"
+        '[e](https://x.example/y.md) [f](#here) <img src="files/docs/result-page.png">'
+        '<source srcset="https://x.example/a">'
     )
     assert (tmp_path / "files" / "examples" / "training" / "default.toml").is_file()
 
