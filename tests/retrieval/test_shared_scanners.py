@@ -14,7 +14,13 @@ import torch
 
 from spscanner_rag.checkpoint import CheckpointError
 from spscanner_rag.retrieval import shared_scanners
-from spscanner_rag.retrieval.shared_scanners import HiddenToken, ScorerChoice, shared_scanner, split_token
+from spscanner_rag.retrieval.shared_scanners import (
+    HiddenToken,
+    ScorerChoice,
+    hide_token,
+    shared_scanner,
+    split_token,
+)
 from spscanner_rag.scanner import Scanner
 from tests.retrieval.searching import forget_shared_scanners
 
@@ -133,6 +139,8 @@ def test_a_token_is_shown_nowhere() -> None:
     given = {"token": SECRET, "revision": "main"}
     options, token = split_token(given)
     assert options == {"revision": "main"}
+    assert hide_token(options) == options
+    assert str(hide_token(given)) == "{'revision': 'main', 'token': HiddenToken(...)}"
     assert given == {"token": SECRET, "revision": "main"}
     assert token.value == SECRET
     choice = ScorerChoice("a", model_kwargs=options, token=token)

@@ -55,6 +55,16 @@ def test_a_fence_is_a_unit_and_a_long_one_is_cut_at_its_lines() -> None:
     assert "\n".join(pieces) == f"```\n{lines}\n```"
 
 
+def test_a_turn_is_a_unit_wherever_it_stands_and_a_long_one_is_cut_at_its_sentences() -> None:
+    long, short = f"Ben: {' '.join(['It is late.'] * 30)}", "Ann: It rains. It snows."
+    text = f"{long}\n{short}"
+    spans = ((0, len(long)), (len(long) + 1, len(text)))
+    turns = [Block(start, end, "turn", header=(start, start + 4)) for start, end in spans]
+    units = segment_blocks(text, turns, SentenceSegmenter().segment)
+    scored = [text[unit.start : unit.end] for unit in units]
+    assert scored == ["Ben: It is late.", *["It is late."] * 29, short]
+
+
 def test_items_of_a_list_are_units() -> None:
     assert [unit for unit, _ in shown("- one\n- two\n  goes on\n- three. Four here.")] == [
         "- one", "- two\n  goes on", "- three.", "Four here."

@@ -20,6 +20,7 @@ def test_a_callable_is_asked_for_each_text() -> None:
     counter = resolve_counter(lambda text: np.int64(len(text)))  # type: ignore[return-value,arg-type]
     assert counter("four") == 4
     assert type(counter("four")) is int
+    assert counter("") == 0
 
 
 @pytest.mark.parametrize("answer", [-1, 2.0, True, None, [1, 2]])
