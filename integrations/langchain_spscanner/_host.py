@@ -29,8 +29,6 @@ from spscanner_rag.retrieval import (
     ReadText,
     compression_metadata,
     place_metadata,
-    result_metadata,
-    scores_metadata,
 )
 
 UNKNOWN = -1  # as LangChain's splitters mark an offset that they cannot find
@@ -153,11 +151,4 @@ class DocumentAnswer(Answer[Document, Document]):
         result.metadata |= compression_metadata(kept, read)
 
     def _metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
-        own, scores = result_metadata(text.items[piece].metadata), self.scores(hit, text, piece)
-        return (
-            own
-            | {SCORE_KEY: scores["score"]}
-            | scores_metadata(
-                scores["logit"], scores["document_score"], scores["retrieval_score"], scores["answerable"]
-            )
-        )
+        return self.metadata(hit, text, piece, text.items[piece].metadata) | {SCORE_KEY: hit.score}

@@ -16,7 +16,6 @@ from spscanner_rag.retrieval.answers import (
     is_random_id,
     place_metadata,
     result_metadata,
-    scores_metadata,
 )
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.chunk_location import share_text
@@ -72,7 +71,6 @@ __all__ = [
     "page_number",
     "place_metadata",
     "result_metadata",
-    "scores_metadata",
     "share_text",
 ]
 

@@ -37,7 +37,7 @@ def check_return_nodes(value: object) -> ReturnNodes:
 ID_KEY = "spscanner_id"
 """Key of the id of a sentence, the same in every run."""
 
-_LOGIT, _DOCUMENT_SCORE, _ANSWERABLE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KEYS = (
+SCORE_KEYS = (
     "spscanner_logit",
     "spscanner_document_score",
     "spscanner_answerable",
@@ -48,18 +48,9 @@ _LOGIT, _DOCUMENT_SCORE, _ANSWERABLE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_RE
 """Keys whose values depend on the question."""
 
 
-def scores_metadata(
-    logit: float, document_score: float, retrieval_score: float | None, answerable: float | None
-) -> dict[str, float]:
-    """The scores of a result; the last two only if there are any."""
-    scores = {_LOGIT: logit, _DOCUMENT_SCORE: document_score}
-    further = {_ANSWERABLE: answerable, _RETRIEVAL_SCORE: retrieval_score}
-    return scores | {name: value for name, value in further.items() if value is not None}
-
-
 def compression_metadata(kept: int, read: int) -> dict[str, int]:
     """Tokens of all results of a question together, and of all texts that were read for it."""
-    return {_TOKENS_KEPT: kept, _TOKENS_READ: read}
+    return {"spscanner_tokens_kept": kept, "spscanner_tokens_read": read}
 
 
 def place_metadata(
@@ -154,6 +145,14 @@ class Answer(ABC, Generic[Item, Result]):
             "retrieval_score": retrieval_score if self.keep_retrieval_score else None,
             "answerable": hit.answerable,
         }
+
+    def metadata(
+        self, hit: Hit, text: ReadText[Item], piece: int, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return a copy of an item's metadata with the scores of a result, those that there are."""
+        scores = self.scores(hit, text, piece).items()
+        own = {f"spscanner_{name}": value for name, value in scores if name != "score" and value is not None}
+        return result_metadata(given) | own
 
 
 @dataclass

@@ -95,7 +95,7 @@
     const link = event.target.closest("a[href^='#']");
     const mark = link && document.getElementById(link.getAttribute("href").slice(1));
     if (!mark) return;
-    enter(mark);
+    if (mark.matches("mark")) enter(mark);
     if (framed) {
       event.preventDefault();
       show(mark);

@@ -85,6 +85,8 @@ def front_page(needs_token: bool) -> str:
 
 async def _cut_document(service: Service, given: Given, request: Request) -> CutDocument:
     """The document and its units, as they were kept for the last request or else read now."""
+    if (given.text is None) == (given.file is None):
+        raise RefusedError(422, "got both or neither of text and file; expected one of them")
     key = await service.work(request, lambda _: _digest(given))
     if kept := service.documents.get(key):
         return kept
@@ -98,12 +100,13 @@ async def _cut_document(service: Service, given: Given, request: Request) -> Cut
 
 
 def _digest(given: Given) -> str:
-    return sha256(repr((given.text, given.file, given.name)).encode()).hexdigest()
+    """Of what was given; of the digests of its parts, of which none can be taken for another."""
+    parts = ("text", given.text or "") if given.file is None else (given.name, given.file)
+    own = (sha256(part.encode(errors="surrogatepass")).digest() for part in parts)
+    return sha256(b"".join(own)).hexdigest()
 
 
 def _read(given: Given, check: Callable[[], None]) -> TextFile:
-    if (given.text is None) == (given.file is None):
-        raise RefusedError(422, "got both or neither of text and file; expected one of them")
     if given.file is None:
         return TextFile(PASTED, given.text or "")
     try:

@@ -102,6 +102,8 @@ def test_a_narrow_screen_shows_one_column(visit: Any, page_file: Path) -> None:
     assert not opened.page.locator("#p1-1-1").is_visible()
     assert press(opened, "j") == "p1-3-1"
     assert press(opened, "ArrowRight") == "p1-1-2"
+    opened.page.locator("a.up").click()  # the best are at hand from anywhere
+    opened.until(lambda: 0 < opened.top_of('.best a[href="#p1-1-1"]') < 800)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
     opened.finish()
 

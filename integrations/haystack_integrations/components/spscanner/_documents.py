@@ -15,8 +15,6 @@ from spscanner_rag.retrieval import (
     compression_metadata,
     join_pieces,
     place_metadata,
-    result_metadata,
-    scores_metadata,
 )
 
 
@@ -56,8 +54,8 @@ class Found(Answer[Document, Document]):
 
         place, start, end = hit.place, hit.place.source_start, hit.place.source_end
         source = place.source[1]  # type: ignore[index]  # see `read`
-        meta = self._meta(hit, text, place.piece) | {"source_id": source, "split_idx_start": start}
-        meta |= {"split_idx_end": end}
+        meta = self.metadata(hit, text, place.piece, meta_of(place.piece))
+        meta |= {"source_id": source, "split_idx_start": start, "split_idx_end": end}
         meta |= place_metadata(hit, text.joined, meta_of, lambda piece: meta_of(piece).get("page_number"))
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
@@ -66,7 +64,8 @@ class Found(Answer[Document, Document]):
     def add_piece(
         self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
-        document, meta = text.items[piece], self._meta(best, text, piece)
+        document = text.items[piece]
+        meta = self.metadata(best, text, piece, document.meta)
         content, saved = (document.content, {}) if pruned is None else pruned
         self.found.append(replace(document, content=content, meta=meta | saved, score=best.score))
 
@@ -81,9 +80,3 @@ class Found(Answer[Document, Document]):
     @override
     def set_compression(self, result: Document, kept: int, read: int) -> None:
         result.meta.update(compression_metadata(kept, read))
-
-    def _meta(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
-        own, scores = result_metadata(text.items[piece].meta), self.scores(hit, text, piece)
-        return own | scores_metadata(
-            scores["logit"], scores["document_score"], scores["retrieval_score"], scores["answerable"]
-        )

@@ -17,14 +17,13 @@ from typing_extensions import override
 from llama_index.postprocessor.spscanner.nodes import page_label, related, source_id, text_of
 from spscanner_rag.retrieval import (
     ID_KEY,
+    SCORE_KEYS,
     Answer,
     Hit,
     ReadText,
-    compression_metadata,
     is_random_id,
     place_metadata,
     result_metadata,
-    scores_metadata,
 )
 
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
@@ -65,10 +64,8 @@ class ScannedNode(NodeWithScore):
 
     def scores(self) -> dict[str, float]:
         """Logit, document score and, if there are any, retrieval score and tokens, under their metadata keys."""
-        scores = scores_metadata(self.logit, self.document_score, self.retrieval_score, self.answerable)
-        if self.tokens_kept is None or self.tokens_read is None:
-            return scores
-        return scores | compression_metadata(self.tokens_kept, self.tokens_read)
+        own = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
+        return {key: value for key, value in own.items() if value is not None}
 
 
 class Excerpt(ScannedNode):
