@@ -22,9 +22,7 @@ from spscanner_rag.retrieval import (
 )
 
 SCORE_KEY = "relevance_score"
-ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))
-"""Metadata keys whose values depend on the question."""
-
+ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))  # metadata keys whose values depend on the question
 _SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
 _SHORTEST_UNNAMED = 32  # characters; a shorter text may be in a document by chance
 _PAGES = ("page", "page_number", "page_label")

@@ -1,7 +1,7 @@
 """The fields of LangChain's classes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from langchain_core.documents import Document
 from pydantic import Field, PrivateAttr, SkipValidation, field_serializer, field_validator
@@ -51,12 +51,6 @@ class DocumentFields(ScanFields):
     @field_serializer("model_kwargs")
     def _without_token(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: option for name, option in value.items() if name != "token"}
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        # Copies share the scorer: another copy of the weights would cost as much memory again.
-        memo = {} if memo is None else memo
-        memo.update((id(shared), shared) for shared in (self.scanner, self.scorer) if shared is not None)
-        return super().__deepcopy__(memo)
 
     def _corpus(self) -> HeldCorpus[Document]:
         """The documents as a corpus; another one when they or the key change."""

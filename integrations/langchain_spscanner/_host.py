@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.documents import Document
-from typing_extensions import override
 
 from langchain_spscanner._documents import (
     SCORE_KEY,
@@ -43,15 +42,12 @@ class DocumentHost(Host[Document]):
     framework = "langchain"
     items_name = "Documents"
 
-    @override
     def key(self, item: Document) -> str:
         return own_name(item)
 
-    @override
     def join(self, items: Sequence[Document]) -> list[ReadText[Document]]:
         return read(items, self.document_key, complete=True)
 
-    @override
     def finder(
         self, items: Sequence[Document], texts: Sequence[ReadText[Document]]
     ) -> Callable[[Document], int | None]:
@@ -66,28 +62,23 @@ class DocumentHost(Host[Document]):
 
         return find
 
-    @override
     def read(self, found: Sequence[Document]) -> list[ReadText[Document]]:
         return read(found, self.document_key)
 
-    @override
     def check_found(self, found: object) -> Sequence[Document]:
         documents = super().check_found(found)
         for document in documents:
             require_document(document, "the first stage's documents")
         return documents
 
-    @override
     def score(self, found: Sequence[Document]) -> float | None:
         return score_of(found[0])
 
-    @override
     def records(self, items: Sequence[Document]) -> Iterable[Mapping[str, Any]]:
         return (
             {"id": item.id, "page_content": item.page_content, "metadata": item.metadata} for item in items
         )
 
-    @override
     def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[Document]]:
         return self, own_copies(Document(**record) for record in records)
 
@@ -104,7 +95,6 @@ def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
 class DocumentAnswer(Answer[Document, Document]):
     """Results as new documents, which share nothing with those that contain the sentences."""
 
-    @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place, document = hit.place, text.items[hit.place.piece]
         if place.source_start is not None and place.source_end is not None:
@@ -129,7 +119,6 @@ class DocumentAnswer(Answer[Document, Document]):
         )
         self.found.append(scored_document(hit.text, metadata, identity))
 
-    @override
     def add_piece(
         self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
@@ -138,15 +127,12 @@ class DocumentAnswer(Answer[Document, Document]):
         metadata = self._metadata(best, text, piece) | saved
         self.found.append(scored_document(content, metadata, document.id))
 
-    @override
     def content(self, of: Document) -> str:
         return of.page_content
 
-    @override
     def own_score(self, item: Document) -> float | None:
         return score_of(item)
 
-    @override
     def set_compression(self, result: Document, kept: int, read: int) -> None:
         result.metadata |= compression_metadata(kept, read)
 

@@ -115,9 +115,7 @@ def _with_transformers_key(message: str) -> str:
     return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"
 
 
-FORMAT: Final = 1
-"""The format of the object "spscanner"."""
-
+FORMAT: Final = 1  # the format of the object "spscanner"
 _MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
 _MOST_TEXT_WEIGHT: Final = 100
 _LARGEST_TOKENS: Final = 2**31 - 1
@@ -138,8 +136,7 @@ class CheckpointDefault:
         return "CHECKPOINT_DEFAULT"
 
 
-CHECKPOINT_DEFAULT: Final = CheckpointDefault()
-"""As an argument: use the checkpoint's own setting."""
+CHECKPOINT_DEFAULT: Final = CheckpointDefault()  # as an argument: use the checkpoint's own setting
 
 
 @dataclass(frozen=True)
@@ -148,23 +145,17 @@ class ScannerSettings:
 
     segmenter: Literal["sentence", "reference"] = "sentence"  # how a document is cut into units
     window_tokens: int | None = None  # document tokens per window; None: one pass however long
-    reanchor_tokens: int | None = (
-        None  # after so many document tokens the question is read again; None: never
-    )
+    reanchor_tokens: int | None = None  # document tokens after which the question is read again; None: never
     match: bool = False  # match embeddings; this and the next two are parts of the lexical channel
     prior: bool = False  # a weight on the lexical prior
     surroundings: bool = False  # and one on that of a unit's surroundings
-    training: dict[str, Any] = field(
-        default_factory=dict
-    )  # what the weights were trained on and how; any JSON
+    training: dict[str, Any] = field(default_factory=dict)  # what the weights were trained on; any JSON
     least_units: int = 0  # the lexical channel treats a document with fewer units as if it had so many
     soft: bool = False  # weights on matches by meaning, which need the other parts and word vectors
     text_weight: float = 0.0
     """In a collection, every logit of a text is lowered by this much of what the text as a whole scores less than
     the best text; see `text_scores`. It needs the surroundings."""
-    meaning: MeaningWeights | None = (
-        None  # what an encoder's cosines count; there exactly if a checkpoint has one
-    )
+    meaning: MeaningWeights | None = None  # what an encoder's cosines count; there exactly if there is one
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

@@ -26,9 +26,7 @@ from spscanner_rag.checkpoint.file_access import (
     open_file,
 )
 
-DIGESTS: Final = "sha256"
-"""The key of the object "spscanner" that holds the digests."""
-
+DIGESTS: Final = "sha256"  # the key of the object "spscanner" that holds the digests
 _BLOCK_BYTES: Final = 2**20
 _FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 CONTENT: Final = "config"

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Final, NamedTuple, Unpack
 
 import torch
 from safetensors import SafetensorError
@@ -14,7 +14,6 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
-    PICKLED,
     SAFETENSORS,
     TOKENIZER,
     Check,
@@ -23,7 +22,7 @@ from spscanner_rag.checkpoint.file_access import (
     read_bytes,
     read_json,
 )
-from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
+from spscanner_rag.checkpoint.hub import HubOptions, download_weights, is_local_path
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
@@ -34,9 +33,7 @@ _LARGEST: Final = 2**31
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
-CROSS: Final = "cross."
-"""What the names of a cross-reader's tensors begin with in an encoder's file."""
-
+CROSS: Final = "cross."  # what the names of a cross-reader's tensors begin with in an encoder's file
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
@@ -55,24 +52,21 @@ class EncoderFile(NamedTuple):
     def loaded(self, digest: str, device: torch.device | str, dtype: torch.dtype) -> TokenEncoder:
         """The encoder on a device, computing in float32 or bfloat16."""
         weights = {name: weight.to(device, dtype) for name, weight in restored(self.weights).items()}
-        return TokenEncoder(
-            Bert(self.shape, weights),
-            self.tokenizer,
-            digest,
-            prefix=self.prefix,
-            first_token=self.first_token,
-        )
+        model = Bert(self.shape, weights)
+        return TokenEncoder(model, self.tokenizer, digest, prefix=self.prefix, first_token=self.first_token)
 
-    def loaded_cross(self, device: torch.device | str, dtype: torch.dtype) -> CrossReader | None:
-        """The cross-reader, if there is one; its words' embeddings are the encoder's."""
+    def loaded_cross(
+        self, device: torch.device | str, dtype: torch.dtype, words: torch.Tensor | None = None
+    ) -> CrossReader | None:
+        """The cross-reader, if there is one, with the encoder's embeddings of ``words``, where they are loaded."""
         if self.cross is None:
             return None
         shared = {name: weight for name, weight in self.weights.items() if name.startswith(WORD_EMBEDDINGS)}
-        weights = {
-            name: weight.to(device, torch.float32 if name == HEAD else dtype)
-            for name, weight in restored(shared | self.cross).items()
-        }
-        return CrossReader(Bert(self.shape, weights), self.tokenizer, weights.pop(HEAD))
+        shared = shared if words is None else {WORD_EMBEDDINGS: words}
+        weights = restored(shared | self.cross)
+        head = weights.pop(HEAD).to(device, torch.float32)
+        weights = {name: weight.to(device, dtype) for name, weight in weights.items()}
+        return CrossReader(Bert(self.shape, weights), self.tokenizer, head)
 
 
 def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
@@ -90,18 +84,19 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
         description = json.loads(content[8 : 8 + length]).get("__metadata__", {})
-        shape = BertShape.from_dict(_object(description, "config"))
+        config = json.loads(description.get("config", "null"))
+        if not isinstance(config, dict):
+            raise ValueError(f"its config is {config!r:.60}; expected an object")
+        shape = BertShape.from_dict(config)
         tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
-        first_token = json.loads(description.get("first_token", "false"))
+        first_token = bool(json.loads(description.get("first_token", "false")))
         cross = {
             name.removeprefix(CROSS): tensors.pop(name) for name in list(tensors) if name.startswith(CROSS)
         }
-        encoder = EncoderFile(
-            shape, tensors, tokenizer, str(description.get("prefix", "")), bool(first_token), cross or None
-        )
-        _verify(encoder.weights, shape.tensors(), path)
-        if encoder.cross is not None:
-            _verify(encoder.cross, cross_tensors(shape), path)
+        prefix = str(description.get("prefix", ""))
+        _verify(tensors, shape.tensors(), path)
+        if cross:
+            _verify(cross, cross_tensors(shape), path)
     except SafetensorError as error:
         raise CheckpointError(
             f"{path}: truncated, or not a safetensors file ({first_line(error)}); {_AGAIN}"
@@ -110,6 +105,7 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
         raise
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: {first_line(error)}; {_AGAIN}") from None
+    encoder = EncoderFile(shape, tensors, tokenizer, prefix, first_token, cross or None)
     return encoder, hashlib.sha256(content).hexdigest()
 
 
@@ -124,10 +120,7 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
                 f"encoder {name}: no such file or folder; expected a sentence-transformers model or its Hub id"
             )
         hub.pop("revision", None)  # the checkpoint's
-        path = download(str(name), _FILES, **hub)
-        if not (path / SAFETENSORS).exists():
-            hub["revision"] = path.name
-            path = download(str(name), (*_FILES, PICKLED), **hub)
+        path = download_weights(str(name), _FILES, **hub)
     try:
         shape = BertShape.from_dict(read_json(path / CONFIG))
     except CheckpointError:
@@ -138,12 +131,13 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
         ) from None
     headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
     wanted = {stored: header for stored, header in headers.items() if stored in shape.tensors()}
+    pooling = read_json(path / _POOLING) if (path / _POOLING).exists() else {}
     encoder = EncoderFile(
         shape,
         dict(read_tensors(wanted, device="cpu", dtype=torch.float32)),
         read_tokenizer(path / TOKENIZER),
         _query_prefix(path / _PROMPTS),
-        _takes_first_token(path / _POOLING),
+        pooling.get("pooling_mode_cls_token") is True,  # else sentence-transformers takes the mean of all
     )
     _verify(encoder.weights, shape.tensors(), path)
     return encoder, fingerprint(path)
@@ -168,13 +162,6 @@ def _verify(weights: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[in
         refuse_absurd(checked.float(), where, torch.float32)
 
 
-def _object(description: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = json.loads(description.get(key, "null"))
-    if not isinstance(value, dict):
-        raise ValueError(f"its {key} is {value!r:.60}; expected an object")
-    return value
-
-
 def _query_prefix(path: Path) -> str:
     """The text that sentence-transformers puts before a query."""
     if not path.exists():
@@ -182,8 +169,3 @@ def _query_prefix(path: Path) -> str:
     prompts = read_json(path).get("prompts")
     prefix = prompts.get("query") if isinstance(prompts, dict) else None
     return prefix if isinstance(prefix, str) and len(prefix) <= 1000 else ""
-
-
-def _takes_first_token(path: Path) -> bool:
-    """True if sentence-transformers pools the first token's state, False for the mean of all."""
-    return path.exists() and read_json(path).get("pooling_mode_cls_token") is True

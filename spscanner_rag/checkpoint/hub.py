@@ -135,16 +135,19 @@ def local_folder(name: str | Path | None) -> Path | None:
     return None
 
 
+def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
+    """`download`; pickled weights only where there are no others, and from the same commit."""
+    folder = download(repository, patterns, **hub)
+    if has_weights(folder):
+        return folder
+    hub["revision"] = folder.name
+    return download(repository, (*patterns, PICKLED), **hub)
+
+
 def locate(name: str | Path | None, **hub: Unpack[HubOptions]) -> Path:
     """Return the folder of a checkpoint, None or "default" being the bundled one; else `CheckpointError`."""
     check_hub_options(hub)
     folder = local_folder(name)
     if folder is not None:
         return folder
-    name = str(name)  # a Hub id
-    folder = download(name, _HUB_FILES, **hub)
-    if has_weights(folder):
-        return folder
-    # Pickled weights are fetched only where there are no others, and from the same commit.
-    hub["revision"] = folder.name
-    return download(name, (*_HUB_FILES, PICKLED), **hub)
+    return download_weights(str(name), _HUB_FILES, **hub)

@@ -36,7 +36,6 @@ from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.embedders import TextEncoder
 from spscanner_rag.encoder.meaning import Meaning
-from spscanner_rag.encoder.sentences import SentenceEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -112,8 +111,7 @@ def load_checkpoint(
     }
     verified = (CONFIG,) * bool(digests.content) + tuple(name for name in digests.files if read[name])
     meaning = _meaning_of(settings, encoder, own, folder, torch.device(device), dtype, hub)
-    stored = None if own is None else own[0]
-    rest = has_head, word_vectors, verified, meaning, encoder, stored
+    rest = has_head, word_vectors, verified, meaning, encoder, own and own[0]
     return Checkpoint(model, settings, found, source, folder, published, *rest)
 
 
@@ -136,12 +134,14 @@ def _meaning_of(
         )
     computing = dtype if dtype == torch.bfloat16 else torch.float32
     assert own is not None, "a checkpoint with weights of meaning has an encoder"
-    cross = own[0].loaded_cross(device, computing)
     if not isinstance(encoder, str | Path):
+        cross = own[0].loaded_cross(device, computing)
         return Meaning(TextEncoder(encoder), settings.meaning, own=False, cross=cross)
-    found = own if encoder == "default" else find_encoder(encoder, **hub)
-    read: SentenceEncoder = found[0].loaded(found[1], device, computing)
-    return Meaning(read, settings.meaning, own=encoder == "default", cross=cross)
+    default = encoder == "default"
+    file, digest = own if default else find_encoder(encoder, **hub)
+    read = file.loaded(digest, device, computing)
+    cross = own[0].loaded_cross(device, computing, read.model.words if default else None)
+    return Meaning(read, settings.meaning, own=default, cross=cross)
 
 
 def load_model(

@@ -1,19 +1,16 @@
 """Save a checkpoint: a folder that appears, or changes, as a whole.
 
-The files of a checkpoint cannot be replaced together. Whole folders could be exchanged, but a folder may also hold
-files that others write, or be a program's working folder or a mount point. So a complete new checkpoint first gets
-its place within the folder, by one rename; from then on `current_files` finds it there. Its files then replace the
-old ones, and the place is removed. A killed program leaves the place behind, and the next save completes what it
-had begun.
+The files of a checkpoint cannot be replaced together, and its folder may hold others or be a mount point. So a
+complete new checkpoint first gets its place within the folder, by one rename; from then on `current_files` finds
+it there. Its files then replace the old ones, and the place is removed; after a kill, the next save completes it.
 """
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 import torch
@@ -100,8 +97,10 @@ def save_checkpoint(
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).files}
-        config = json.dumps(_with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)
-        (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
+        # as JSON holds it, before the digest of its content is added
+        config = json.loads(json.dumps(model.config.to_dict() | {"spscanner": section}))
+        config["spscanner"][DIGESTS][CONTENT] = digest_of_config(config)
+        (staging / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _publish(staging, folder, inside=inside)
     except (OSError, SafetensorError) as error:
@@ -191,13 +190,6 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         fsync_file(target)
         shutil.copymode(source, target)
-
-
-def _with_own_digest(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with digests of files as JSON holds it, and the digest of its content added."""
-    parsed: dict[str, Any] = json.loads(json.dumps(config))
-    parsed["spscanner"][DIGESTS][CONTENT] = digest_of_config(parsed)
-    return parsed
 
 
 def write_word_vectors(path: Path, vectors: WordVectors) -> None:

@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
 
-SCALE: Final = ".scale"
-"""What the name of a matrix's scales ends with."""
-
+SCALE: Final = ".scale"  # what the name of a matrix's scales ends with
 GROUP: Final = 64
 """Numbers of a matrix's row that share a scale. With one scale a row, some sentences fall to a cosine of 0.996."""
 
@@ -86,6 +84,7 @@ class Bert:
     def __init__(self, shape: BertShape, weights: Mapping[str, Tensor]) -> None:
         self.shape = shape
         self._weights = dict(weights)
+        self.words = weights["embeddings.word_embeddings.weight"]  # (vocab_size, hidden_size)
         for layer in range(shape.num_hidden_layers):  # one product for query, key and value
             name = f"encoder.layer.{layer}.attention.self."
             for kind in ("weight", "bias"):
@@ -111,7 +110,7 @@ class Bert:
         w, place = self._weights, _Places([len(window) for window in windows], self.device)
         ids = torch.tensor([token for window in windows for token in window], device=self.device)  # (tokens,)
         tokens, filled = len(ids), _filled(len(ids))
-        x = embedding(pad(ids, (0, filled - tokens)), w["embeddings.word_embeddings.weight"])
+        x = embedding(pad(ids, (0, filled - tokens)), self.words)
         positions = pad(place.positions, (0, filled - tokens))
         x = x + w["embeddings.position_embeddings.weight"][positions]  # (filled, hidden_size)
         kinds = torch.zeros(filled, dtype=torch.long, device=self.device)  # (filled,): of which text
@@ -140,9 +139,8 @@ class Bert:
         padded = packed.new_zeros(place.windows * place.longest, packed.shape[1])
         padded[place.slots] = packed[: len(place.slots)]
         q, k, v = padded.view(place.windows, place.longest, 3, heads, -1).permute(2, 0, 3, 1, 4)
-        mixed = scaled_dot_product_attention(
-            q, k, v, attn_mask=place.mask
-        )  # (windows, heads, longest, headdim)
+        # (windows, heads, longest, headdim)
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=place.mask)
         mixed = mixed.transpose(1, 2).reshape(place.windows * place.longest, -1)[place.slots]
         mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
         return self._linear(f"{name}attention.output.dense", mixed)
@@ -168,12 +166,9 @@ class _Places:
 
 def quantized(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return weights with every matrix as int8, each `GROUP` of a row with a float16 scale of its own."""
-    kept: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        if weight.ndim < 2:
-            kept[name] = weight.float()
-            continue
-        groups = _grouped(weight)
+    kept = {name: weight.float() for name, weight in weights.items()}
+    for name in [name for name, weight in kept.items() if weight.ndim > 1]:
+        groups = _grouped(kept[name])
         scale = (groups.abs().amax(2) / 127).half().clamp(min=1e-7)  # (rows, groups)
         kept[name] = (groups / scale.float()[..., None]).round().clamp(-127, 127).to(torch.int8).flatten(1)
         kept[f"{name}{SCALE}"] = scale

@@ -1,6 +1,6 @@
 """Read the likeliest sentences once more, each in its surroundings and together with the question."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,22 +10,14 @@ from tokenizers import Tokenizer
 from torch.nn.functional import normalize
 
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.encoder.sentences import TOKENS_AT_ONCE, AfterStep
+from spscanner_rag.encoder.sentences import AfterStep
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 
-QUESTION_TOKENS: Final = 64
-"""Of a question are read."""
-
-WINDOW_TOKENS: Final = 140
-"""Of the sentences that are read together; a longer sentence is read so far."""
-
-WINDOWS: Final = 16
-"""Read of one text at most, whatever its length: about 2,000 tokens."""
-
-LIKELY: Final = 64
-"""Sentences that windows may be laid around."""
-
+QUESTION_TOKENS: Final = 64  # of a question that are read
+WINDOW_TOKENS: Final = 140  # of the sentences that are read together; a longer sentence is read so far
+WINDOWS: Final = 16  # of one text that are read at most, in one pass: some 3,000 tokens with the question
+LIKELY: Final = 64  # sentences that windows may be laid around
 REACH: Final = 1.5
 """How far below the best of its text a score may be; on 919 questions, reading more changed no ranking."""
 
@@ -73,15 +65,8 @@ class CrossReader:
 
     It reads ``[CLS] question [SEP] sentences [SEP]``, so that every word is read with the question in view. A
     sentence's vector is the mean of its tokens' states, the question's that of the tokens before; the logit is
-    their cosine times a scale, and a linear function of the sentence's.
-
-    Parameters
-    ----------
-    model : Bert
-    tokenizer : tokenizers.Tokenizer
-        Without truncation and padding, with the tokens ``[CLS]`` and ``[SEP]``.
-    head : Tensor
-        Weights of a sentence's vector, the scale as a logarithm, and the bias: (hidden_size + 2,).
+    their cosine times a scale, and a linear function of the sentence's. ``head``, (hidden_size + 2,), has the
+    weights of the sentence's vector, the scale as a logarithm, and the bias.
     """
 
     def __init__(self, model: Bert, tokenizer: Tokenizer, head: torch.Tensor) -> None:
@@ -104,8 +89,8 @@ class CrossReader:
 
         Windows are laid around the sentences of the best ``scores``, (sentences,), within `REACH` of the best and
         not `HOPELESS`, until there are `WINDOWS`. The scores are logits that the scanner's weights calibrate. A
-        sentence of several takes its logit from the one at whose edge it stands least. ``before`` is called with
-        the number of tokens to read, and ``after_step`` with those of each step.
+        sentence of several takes its logit from the one at whose edge it stands least. ``before`` and
+        ``after_step`` are called with the number of tokens that are read.
         """
         compute_in_forks()
 
@@ -116,21 +101,20 @@ class CrossReader:
         read = Sentences(len(sentences), ids, self.window_tokens)
         likely = np.argsort(-scores, kind="stable")[:LIKELY]
         likely = likely[scores[likely] >= max(scores.max(initial=HOPELESS) - REACH, HOPELESS)]
-        windows = laid_around(likely.tolist(), read)
-        before(sum(map(read.tokens, windows)))
+        windows = sorted(laid_around(likely.tolist(), read), key=read.tokens)
         found, depths = np.full(len(sentences), -np.inf, np.float32), np.full(len(sentences), -1)
-        for batch in _batches(windows, read):
-            for window, logits in zip(batch, self._read(query, batch, read), strict=True):
-                for number, logit in zip(range(*window), logits.tolist(), strict=True):
-                    if (depth := window.depth(number, len(sentences))) > depths[number]:
-                        found[number], depths[number] = logit, depth
-            after_step(sum(map(read.tokens, batch)))
-        return found
-
-    def _read(self, query: str, windows: Sequence[Range], ids: Sentences) -> Iterable[torch.Tensor]:
+        if not windows:
+            return found
+        tokens = sum(map(read.tokens, windows))
+        before(tokens)
         question = encode(self.tokenizer, query.strip()).ids[: self.question_tokens]
-        asked = [[ids[number] for number in range(*window)] for window in windows]
-        return self.forward([question] * len(asked), asked)
+        asked = [[read[number] for number in range(*window)] for window in windows]
+        for window, logits in zip(windows, self.forward([question] * len(asked), asked), strict=True):
+            for number, logit in zip(range(*window), logits.tolist(), strict=True):
+                if (depth := window.depth(number, len(sentences))) > depths[number]:
+                    found[number], depths[number] = logit, depth
+        after_step(tokens)
+        return found
 
     def forward(
         self, questions: Sequence[list[int]], windows: Sequence[Sequence[list[int]]]
@@ -190,10 +174,3 @@ def _window(number: int, ids: Sentences) -> Range:
         else:
             break
     return Range(first, stop)
-
-
-def _batches(windows: Sequence[Range], ids: Sentences) -> Iterator[list[Range]]:
-    most = TOKENS_AT_ONCE // (QUESTION_TOKENS + ids.most)
-    ordered = sorted(windows, key=ids.tokens)  # windows of like lengths need little padding
-    for start in range(0, len(ordered), most):
-        yield ordered[start : start + most]

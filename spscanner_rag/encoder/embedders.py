@@ -41,7 +41,9 @@ def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
         return Embedder(partial(_one_by_one, query), batch, getattr(embedder, "model_name", kind))
     if callable(encode := getattr(embedder, "encode", None)):
         embed = partial(encode, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
-        return Embedder(embed, embed, _model_name(embedder) or kind, embedder)
+        card = getattr(embedder, "model_card_data", None)
+        name = getattr(card, "base_model", None) or getattr(embedder, "name_or_path", None)
+        return Embedder(embed, embed, name if isinstance(name, str) else kind, embedder)
     if callable(embedder):
         return Embedder(embedder, embedder, getattr(embedder, "__name__", kind))
     raise TypeError(
@@ -73,12 +75,6 @@ def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) 
 
 def _one_by_one(embed_query: Callable[[str], Any], texts: list[str]) -> list[Any]:
     return [embed_query(text) for text in texts]
-
-
-def _model_name(model: object) -> str | None:
-    card = getattr(model, "model_card_data", None)
-    name = getattr(card, "base_model", None) or getattr(model, "name_or_path", None)
-    return name if isinstance(name, str) else None
 
 
 class LaidTexts(NamedTuple):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, Protocol, Self
 from weakref import WeakSet
 
@@ -24,12 +24,8 @@ NEAR, WIDE = 1, 4
 LOWEST: Final = np.float32(-4)
 """The cross-reader's logit of a sentence that it has not read, or given less: how bad it is tells nothing."""
 
-NOTHING: Final = -6.0
-"""`one_answers` of a text of which nothing was worth reading."""
-
-MOST_BYTES: Final = 2**28
-"""Of the vectors that are kept for further questions: some 700,000 sentences."""
-
+NOTHING: Final = -6.0  # `one_answers` of a text of which nothing was worth reading
+MOST_BYTES: Final = 2**28  # of the vectors that are kept for further questions: some 700,000 sentences
 _QUESTIONS_KEPT = 256
 _LARGEST_WEIGHT = 1000.0
 _WAIT_SECONDS = 0.025
@@ -157,7 +153,7 @@ class Meaning:
         self.encoder, self.weights, self.own, self.most_bytes = encoder, weights, own, most_bytes
         self.cross = cross if weights.cross else None
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
-        self._questions: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._question = lru_cache(_QUESTIONS_KEPT)(encoder.question)
         self._bytes = 0
         self.store: VectorStore | None = None  # is asked before a text is read
         self.new_locks()
@@ -166,9 +162,8 @@ class Meaning:
     def new_locks(self) -> None:
         """Forget who holds what: in a forked child nobody does."""
         self._lock = threading.Lock()
-        self._readers: dict[
-            str, tuple[threading.Lock, int]
-        ] = {}  # of each text that is read, and how many wait
+        # of each text that is read, and how many wait
+        self._readers: dict[str, tuple[threading.Lock, int]] = {}
 
     def vectors(
         self,
@@ -236,15 +231,7 @@ class Meaning:
 
     def cosines(self, query: str, vectors: SentenceVectors) -> NDArray[np.float32]:
         """Cosines of a question with sentences, on the scale that the weights were made for: (sentences,)."""
-        query = folded(query)
-        with self._lock:
-            question = self._questions.get(query)
-        if question is None:
-            question = self.encoder.question(query)
-            with self._lock:
-                self._questions[query] = question
-                if len(self._questions) > _QUESTIONS_KEPT:
-                    self._questions.popitem(last=False)
+        question = self._question(folded(query))
         if vectors.rows.shape[1:] != question.shape and len(vectors.rows):
             raise ValueError(
                 f"the encoder gives questions {len(question)} numbers and sentences {vectors.rows.shape[1]}; "
@@ -281,7 +268,8 @@ class Meaning:
         return unrelated_cosines(self.encoder)
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
-        return _made, (self.encoder, self.weights, self.own, self.most_bytes, self.cross)
+        options = {"own": self.own, "most_bytes": self.most_bytes, "cross": self.cross}
+        return partial(Meaning, **options), (self.encoder, self.weights)
 
 
 def _after_fork() -> None:
@@ -291,12 +279,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _made(
-    encoder: SentenceEncoder, weights: MeaningWeights, own: bool, most_bytes: int, cross: CrossReader | None
-) -> Meaning:
-    return Meaning(encoder, weights, own=own, most_bytes=most_bytes, cross=cross)
 
 
 def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Vectors of questions and of sentences in their context: what every encoder gives, and one that reads tokens."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,9 +14,7 @@ from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 
-TOKENS_AT_ONCE = 4096
-"""Tokens of one forward pass of the encoder. Bounds its memory."""
-
+TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
 _LARGEST_SENTENCE = 16_384  # characters that are tokenized at once
 
 AfterStep = Callable[[int], None]
@@ -153,17 +151,16 @@ class TokenEncoder:
         return [self._ends[0], *ids, self._ends[1]]
 
     @staticmethod
-    def _batches(windows: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-        batch: list[tuple[int, int]] = []
-        tokens = 0
+    def _batches(windows: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+        batches: list[list[tuple[int, int]]] = []
+        room = 0
         for start, stop in windows:
-            if batch and tokens + stop - start > TOKENS_AT_ONCE:
-                yield batch
-                batch, tokens = [], 0
-            batch.append((start, stop))
-            tokens += stop - start
-        if batch:
-            yield batch
+            if stop - start > room:
+                batches.append([])
+                room = TOKENS_AT_ONCE
+            batches[-1].append((start, stop))
+            room -= stop - start
+        return batches
 
 
 def digest_of(sentences: Sequence[str]) -> str:

@@ -11,9 +11,7 @@ from spscanner_rag.lexical.postings import QueryCounts, counts_of_texts
 
 BM25_K1, BM25_B = 1.5, 0.75
 
-_RARE = 4
-"""A stem is rare if its surroundings are less than a quarter of all units."""
-
+_RARE = 4  # a stem is rare if its surroundings are less than a quarter of all units
 _LINEAR_Z = 4.0
 """Up to here z-scores are passed on; beyond, their logarithm. In a large collection few sentences share a word
 with the question, so that the deviation is small, and the best z-score grows with the collection."""

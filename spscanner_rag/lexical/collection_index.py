@@ -43,9 +43,7 @@ def _ranked(asked: QueryOnWords) -> list[tuple[int, float]]:
     return list(zip(texts.tolist(), best[texts].tolist(), strict=True))
 
 
-_MOST_PENDING = 4_000_000
-"""Added texts are kept apart until they have this many postings, and indexed before."""
-
+_MOST_PENDING = 4_000_000  # added texts are kept apart until they have this many postings, and indexed before
 _GROWTH = 4
 """Two parts of the index are merged unless the older is this many times as large, so that few are merged again."""
 
@@ -209,21 +207,22 @@ class CollectionIndex:
             postings = merged(self._parts)
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
             lists["languages"] = [self._languages.get(key, ENGLISH) for key in lists["keys"]]
-        return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
+        encoded = {name: np.frombuffer(json.dumps(own).encode(), np.uint8) for name, own in lists.items()}
+        return postings._asdict() | encoded
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Read what `to_arrays` made, without copying; ``ValueError`` if an array is missing or does not fit."""
-        missing = sorted({*Postings._fields, "vocabulary", "keys"} - set(arrays))
+        lists = ("vocabulary", "keys", "languages")
+        missing = sorted({*Postings._fields, *lists} - set(arrays))
         if missing:
             raise ValueError(f"the index has no {missing[0]!r}; expected what CollectionIndex.to_arrays made")
         postings = Postings(*(arrays[name] for name in Postings._fields))
-        vocabulary, keys = (_decoded(name, arrays[name]) for name in ("vocabulary", "keys"))
+        vocabulary, keys, languages = (_decoded(name, arrays[name]) for name in lists)
         check(postings, len(vocabulary), len(keys))
         index = cls()
         index._learn(vocabulary)
-        if "languages" in arrays:  # not in an index that counted all texts as English
-            index._languages = _languages(keys, _decoded("languages", arrays["languages"]))
+        index._languages = _languages(keys, languages)
         index._parts, index._keys, index._known = [postings], [keys], set(keys)
         if (len(index._vocabulary), len(index._known)) != (len(vocabulary), len(keys)):
             raise ValueError("the index names a word or a text twice; it is damaged: make it again")
@@ -290,10 +289,6 @@ def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
             + f"; expected one of {', '.join(LANGUAGES)} for each: make it again"
         )
     return {key: own for key, own in zip(keys, languages, strict=True) if own != ENGLISH}
-
-
-def _encoded(strings: Sequence[str]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(strings).encode(), np.uint8)
 
 
 def _decoded(name: str, array: NDArray[Any]) -> list[str]:

@@ -46,14 +46,10 @@ from spscanner_rag.lexical.words import (
 )
 from spscanner_rag.text.languages import ENGLISH
 
-MATCH_FEATURES: Final = 4
-"""Numbers that the soft channel gives each token: see `LexicalMatch.token_features`."""
-
+MATCH_FEATURES: Final = 4  # numbers that the soft channel gives each token: see `LexicalMatch.token_features`
 _IDF_SCALE = 5.0
 
-_TOKENS_AT_ONCE = 2**18
-"""Bounds memory: a text of emoji has millions of tokens."""
-
+_TOKENS_AT_ONCE = 2**18  # bounds memory: a text of emoji has millions of tokens
 T = TypeVar("T", bound=np.generic)
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
@@ -230,8 +226,9 @@ def match_query(
         np.stack(scores.bm25, axis=1) / max(most, 1e-9),
         np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
     ]
-    features = word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
-    features = np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)
+    weighted, similarity = best_of_words(asked.similar(options.vectors), soft.idf)  # each (vocabulary,)
+    features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last ones are those of no word
+    features[:-1, :3] = np.stack([similarity, weighted / _IDF_SCALE, columns >= 0], axis=1)
     return LexicalMatch(
         token_classes,
         np.concatenate(columns_of_scores, axis=1).astype(np.float32),
@@ -240,15 +237,6 @@ def match_query(
         language,
         text_score,
     )
-
-
-def word_features(
-    similar: SimilarWords, idf: NDArray[np.float64], same_stem: NDArray[np.bool_]
-) -> NDArray[np.float32]:
-    """Features of the tokens of each word of a text: (vocabulary, 4)."""
-    weighted, similarity = best_of_words(similar, idf)
-    nothing = np.zeros(len(weighted), np.float32)
-    return np.stack([similarity, weighted / _IDF_SCALE, same_stem, nothing], axis=1).astype(np.float32)
 
 
 def query_features(

@@ -21,9 +21,7 @@ from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
 from spscanner_rag.lexical.words import stems_of_query_words
 from spscanner_rag.text.languages import ENGLISH, STOP_WORDS
 
-_QUERY_WORDS_AT_ONCE = 16
-"""Bounds memory: 64 bytes for each distinct word of the collection."""
-
+_QUERY_WORDS_AT_ONCE = 16  # bounds memory: 64 bytes for each distinct word of the collection
 _STEPS = (1, 2, 5)
 """The widths 3, 7 and 17 of `REACH` as the largest of three windows of the width before, so far apart."""
 
@@ -56,16 +54,14 @@ class SimilarWords:
 
     def similarities(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
-        query_rows, stems = rows_of(self.vectors, self.query, self.language), self._stems()
+        query_rows = rows_of(self.vectors, self.query, self.language)
+        stems = stems_of_query_words(self.query, self.language)
         for first in range(0, len(self.query), _QUERY_WORDS_AT_ONCE):
             some = slice(first, first + _QUERY_WORDS_AT_ONCE)
             similar = self.vectors.similarities_of_rows(query_rows[some], self.rows)
             for column, stem in enumerate(stems[some]):
                 similar[np.asarray(self.of_stem.get(stem, ()), np.int64), column] = 1
             yield first, similar
-
-    def _stems(self) -> tuple[str, ...]:
-        return stems_of_query_words(self.query, self.language)
 
 
 def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:

@@ -13,9 +13,7 @@ SIMILARITY_POWER: Final = 2
 """The similarity rises from 0 at `SIMILARITY_START` to 1 at a cosine of 1 with this power."""
 
 MOST_DIMENSIONS: Final = 128
-UNKNOWN: Final = -1
-"""The row of a word that is not in the table."""
-
+UNKNOWN: Final = -1  # the row of a word that is not in the table
 _WORDS_AT_ONCE, _PAIRS_AT_ONCE = 4096, 2**20
 
 
@@ -88,7 +86,8 @@ class WordVectors:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The table as arrays, for a file; `from_arrays` reads it back."""
-        words, source = (_bytes_of(text) for text in ("\n".join(self.words), self.source))
+        texts = "\n".join(self.words), self.source
+        words, source = (np.frombuffer(text.encode(), np.uint8) for text in texts)
         return {"words": words, "vectors": self.vectors, "scales": self.scales, "source": source}
 
     @classmethod
@@ -109,10 +108,6 @@ def _to_similarities(cosines: NDArray[np.float32]) -> None:
     cosines *= 1 / (1 - SIMILARITY_START)
     np.clip(cosines, 0, 1, out=cosines)
     cosines **= SIMILARITY_POWER
-
-
-def _bytes_of(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), np.uint8)
 
 
 def _text_of(name: str, stored: NDArray[Any]) -> str:

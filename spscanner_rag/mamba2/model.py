@@ -18,17 +18,10 @@ MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
 document, 6 a token of the query itself."""
 
-SURROUNDINGS = 3
-"""Number of lexical scores of a unit's surroundings, in addition to its own score."""
-
-SOFT_FEATURES = 4
-"""Numbers that say how well a token's word matches the query by the meaning of words."""
-
-SOFT_SCORES = 12
-"""Number of a unit's scores by the meaning of words, in addition to the lexical ones."""
-
-SOFT_START = 0.2
-"""First weight of a unit's own score by the meaning of words, whatever the hidden state."""
+SURROUNDINGS = 3  # number of lexical scores of a unit's surroundings, in addition to its own score
+SOFT_FEATURES = 4  # numbers that say how well a token's word matches the query by the meaning of words
+SOFT_SCORES = 12  # number of a unit's scores by the meaning of words, in addition to the lexical ones
+SOFT_START = 0.2  # first weight of a unit's own score by the meaning of words, whatever the hidden state
 
 
 class ScannerModel(nn.Module):

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from spscanner_rag.results.selection import rank
 from spscanner_rag.text.units import Unit
 
-NEVER = np.iinfo(np.int64).max
-"""The rank of a sentence that is not found: beyond every cut-off."""
+NEVER = np.iinfo(np.int64).max  # the rank of a sentence that is not found: beyond every cut-off
 
 
 class Spans(NamedTuple):

@@ -1,7 +1,7 @@
 """One score for a document from the logits of its sentences, so that documents can be ranked too."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,6 @@ from numpy.typing import NDArray
 from spscanner_rag.results.selection import sigmoid
 
 Aggregation = Literal["max", "mean", "mean_top", "sum", "logsumexp", "first", "long"]
-
-
-class DocumentScore(NamedTuple):
-    """A document's number in the order given, and its score."""
-
-    number: int
-    score: float
 
 
 def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3) -> float:
@@ -59,14 +52,6 @@ def check_aggregation(aggregation: str) -> None:
         )
 
 
-def rank_documents(
-    logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
-) -> list[DocumentScore]:
-    """Rank documents, one array of (sentences,) each, by `document_score`, best first, else in the order given."""
-    return best_first([document_score(values, aggregation, top=top) for values in logits])
-
-
-def best_first(scores: Sequence[float]) -> list[DocumentScore]:
-    """Documents by their scores, the highest first; among equal scores the earlier document first."""
-    ranked = [DocumentScore(number, score) for number, score in enumerate(scores)]
-    return sorted(ranked, key=lambda document: -document.score)
+def best_first(scores: Sequence[float]) -> list[tuple[int, float]]:
+    """Numbers and scores of documents, the highest first; among equal scores the earlier document first."""
+    return sorted(enumerate(scores), key=lambda document: -document[1])

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from spscanner_rag.results.sentences import ScoredSentence
 from spscanner_rag.text.escaping import escaped
 
-BEST = 10
-"""Sentences that are highlighted."""
-
+BEST = 10  # sentences that are highlighted
 CONTEXT = 300  # characters shown on each side of a highlighted sentence
 LONGEST = 2_000  # characters shown of one sentence
 LONGEST_QUERY = 1_000

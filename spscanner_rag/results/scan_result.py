@@ -360,13 +360,7 @@ class ScanResult:
             "tokens_read": self.tokens_read,
             "answerable": self.answerable,
             "sentences": [
-                {
-                    "start": start,
-                    "end": end,
-                    "score": each.score,
-                    "logit": each.logit,
-                    "text": each.text,
-                }
+                {"start": start, "end": end, "score": each.score, "logit": each.logit, "text": each.text}
                 for each, start, end in zip(self.sentences, starts, ends, strict=True)
             ],
         }

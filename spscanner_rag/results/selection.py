@@ -14,15 +14,12 @@ from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
 
-AlwaysKeep = Sequence[str] | Callable[[str], bool]
-"""Regular expressions, or a function of a sentence."""
+AlwaysKeep = Sequence[str] | Callable[[str], bool]  # regular expressions, or a function of a sentence
 
 # If ``top_k`` is a share of the sentences, at least this many are kept, as in the original.
 MINIMUM_OF_A_SHARE = 10
 
-ELBOW_BOUNDS = (1, 50)
-"""The fewest and the most sentences of ``top_k="elbow"``, where it names no others."""
-
+ELBOW_BOUNDS = (1, 50)  # the fewest and the most sentences of `top_k="elbow"`, where it names no others
 _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 
@@ -101,7 +98,11 @@ class Selection:
         if self.top_k is None:
             return n_sentences
         if isinstance(self.top_k, str):
-            return _elbow(ranked_scores, *(_elbow_bounds(self.top_k) or ELBOW_BOUNDS))
+            least, most = _elbow_bounds(self.top_k) or ELBOW_BOUNDS
+            falls = -np.diff(ranked_scores)[
+                least - 1 : most
+            ]  # the steepest is taken, the first of equal ones
+            return least + int(np.argmax(falls)) if len(falls) else min(most, len(ranked_scores))
         if self.top_k >= 1:
             return min(int(self.top_k), n_sentences)
         share = math.ceil(Fraction(repr(float(self.top_k))) * n_sentences)
@@ -166,9 +167,3 @@ def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
         return None
     least, most = (int(match[1]), int(match[2])) if match[1] else ELBOW_BOUNDS
     return (least, most) if least <= most else None
-
-
-def _elbow(ranked_scores: NDArray[np.float64], least: int, most: int) -> int:
-    """The first k from ``least`` to ``most`` after which scores fall most steeply, else all."""
-    falls = -np.diff(ranked_scores)[least - 1 : most]
-    return least + int(np.argmax(falls)) if len(falls) else min(most, len(ranked_scores))

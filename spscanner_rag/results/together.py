@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.results.selection import Selection
@@ -29,6 +28,9 @@ class Together:
 
     def _join(self, results: Sequence[ScanResult]) -> ScanResult:
         placed = list(zip(results, self._offsets, strict=True))
+        own = [np.zeros(len(one.logits), np.int64) if one.blocks is None else one.blocks for one in results]
+        blocks = np.concatenate(own)
+        begins = (np.diff(blocks, prepend=blocks[:1]) != 0) | (np.diff(self._owners, prepend=0) != 0)
         return ScanResult(
             results[0].query,
             _BETWEEN_TEXTS.join(result.text for result in results),
@@ -36,21 +38,14 @@ class Together:
             np.concatenate([result.ends + offset for result, offset in placed]),
             np.concatenate([result.logits for result in results]),
             results[0].count_tokens,
-            self._blocks(results),
+            np.cumsum(begins),  # a number for each block of each document
         )
-
-    def _blocks(self, results: Sequence[ScanResult]) -> NDArray[np.int64]:
-        """A number for each block of each document, ascending: (sentences,)."""
-        own = [np.zeros(len(one.logits), np.int64) if one.blocks is None else one.blocks for one in results]
-        blocks = np.concatenate(own)
-        begins = (np.diff(blocks, prepend=blocks[:1]) != 0) | (np.diff(self._owners, prepend=0) != 0)
-        return np.cumsum(begins)
 
     def select(self, selection: Selection) -> list[tuple[int, Passage]]:
         """Passages, each after its document's number; ``ValueError`` for a budget without a counter."""
-        return [self._placed(passage) for passage in self.joined.selected(selection, self._owners)]
-
-    def _placed(self, passage: Passage) -> tuple[int, Passage]:
-        number = bisect_right(self._offsets, passage.start) - 1
-        offset = self._offsets[number]
-        return number, replace(passage, start=passage.start - offset, end=passage.end - offset)
+        found = []
+        for passage in self.joined.selected(selection, self._owners):
+            number = bisect_right(self._offsets, passage.start) - 1
+            start, end = passage.start - self._offsets[number], passage.end - self._offsets[number]
+            found.append((number, replace(passage, start=start, end=end)))
+        return found

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypedDict, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText, Place, Placed
@@ -21,22 +21,10 @@ _RANDOM_ID = re.compile(
 ReturnNodes = Literal["sentence", "node", "pruned"]
 """What a framework class returns: sentences, the pieces that they are in, or these cut down to them."""
 
-GAP = "\n"
-"""Stands for the text left out between two kept sentences, as in the paper's contexts."""
-
+GAP = "\n"  # stands for the text left out between two kept sentences, as in the paper's contexts
 Span = tuple[int, int]
 
-
-def check_return_nodes(value: object) -> ReturnNodes:
-    """Return the value; raise ``ValueError`` for anything but the three names."""
-    if value not in get_args(ReturnNodes):
-        raise ValueError(f"return_nodes: got {value!r}; expected one of {', '.join(get_args(ReturnNodes))}")
-    return cast("ReturnNodes", value)
-
-
-ID_KEY = "spscanner_id"
-"""Key of the id of a sentence, the same in every run."""
-
+ID_KEY = "spscanner_id"  # key of the id of a sentence, the same in every run
 SCORE_KEYS = (
     "spscanner_logit",
     "spscanner_document_score",

@@ -8,16 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-SHORTEST_OVERLAP = 16
-"""Minimum overlap of two chunks, in characters; a shorter one may be coincidence."""
-
+SHORTEST_OVERLAP = 16  # minimum overlap of two chunks, in characters; a shorter one may be coincidence
 NEARBY = 1024
 """A chunk is first searched for in this many characters plus four times its length. The whole source is searched
 only if it is not found there."""
 
-GRAM = 16
-"""Characters of the substrings that tell whether a chunk may be in the source at all."""
-
+GRAM = 16  # characters of the substrings that tell whether a chunk may be in the source at all
 SHORT_GRAM = 8
 """The same where many texts are searched for in one another; a text below 15 characters is looked for in each."""
 
@@ -166,61 +162,38 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
 
     The longest overlap counts, then the order given; chains are ordered by their first member that is ``placed``.
     """
-    chains = _Chains(len(texts))
     if all(overlap(before, after) for before, after in pairwise(texts)):
         return list(range(len(texts)))
     beginnings: dict[str, list[int]] = {}
     for number, text in enumerate(texts):
         if len(text) >= SHORTEST_OVERLAP:
             beginnings.setdefault(text[:SHORTEST_OVERLAP], []).append(number)
+    chains = {number: [number] for number in range(len(texts))}  # by the text that each begins with
+    chain_of_end = dict(chains)  # by the one that it ends with
     for number in range(len(texts)):
         after = _begun_by_the_end(number, texts, beginnings, chains)
         if after is not None:
-            chains.link(number, after)
-    return chains.order(placed)
-
-
-class _Chains:
-    """Texts in chains; at first each is a chain of its own."""
-
-    def __init__(self, count: int) -> None:
-        self.following: dict[int, int] = {}
-        self._head = dict(enumerate(range(count)))  # of the chain that ends with a text
-        self._tail = dict(enumerate(range(count)))  # of the chain that begins with a text
-
-    def may_link(self, number: int, after: int) -> bool:
-        """Whether ``after`` begins another chain than that which ``number`` ends."""
-        return after in self._tail and self._tail[after] != number
-
-    def link(self, number: int, after: int) -> None:
-        """Append the chain that begins with ``after`` to the one that ends with ``number``."""
-        head, tail = self._head.pop(number), self._tail.pop(after)
-        self.following[number] = after
-        self._head[tail], self._tail[head] = head, tail
-
-    def order(self, placed: Container[int]) -> list[int]:
-        """All texts, chain by chain, in the order of their first ``placed`` members, or of their heads."""
-        chains = []
-        for head in self._tail:
-            chain: list[int] = []
-            link: int | None = head
-            while link is not None:
-                chain.append(link)
-                link = self.following.get(link)
-            chains.append(chain)
-        chains.sort(key=lambda chain: next((number for number in chain if number in placed), chain[0]))
-        return [number for chain in chains for number in chain]
+            chain = chain_of_end.pop(number)
+            chain += chains.pop(after)
+            chain_of_end[chain[-1]] = chain
+    order = sorted(
+        chains.values(), key=lambda chain: next((number for number in chain if number in placed), chain[0])
+    )
+    return [number for chain in order for number in chain]
 
 
 def _begun_by_the_end(
-    number: int, texts: Sequence[str], beginnings: Mapping[str, Sequence[int]], chains: _Chains
+    number: int,
+    texts: Sequence[str],
+    beginnings: Mapping[str, Sequence[int]],
+    chains: Mapping[int, Sequence[int]],
 ) -> int | None:
-    """The text that begins with the longest end of this one."""
+    """The text that begins with the longest end of this one, and another chain than that which this one ends."""
     text, tried = texts[number], 0
     for start in range(1, len(text) - SHORTEST_OVERLAP + 1):
         others = beginnings.get(text[start : start + SHORTEST_OVERLAP], ())
         for other in (number + 1, *others) if number + 1 in others else others:
-            if not chains.may_link(number, other):
+            if other not in chains or chains[other][-1] == number:
                 continue
             if texts[other].startswith(text[start:]):
                 return other

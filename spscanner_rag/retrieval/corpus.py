@@ -18,8 +18,7 @@ if TYPE_CHECKING:  # these import torch, which a corpus without an encoder does 
     from spscanner_rag.encoder.meaning import Meaning
     from spscanner_rag.encoder.sentences import SentenceVectors
 
-ASCII_CHARACTERS_PER_TOKEN = 4
-"""Of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts."""
+ASCII_CHARACTERS_PER_TOKEN = 4  # of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts
 
 
 class Corpus:
@@ -132,11 +131,9 @@ class CorpusVectors:
             return {}
         made = list(self.by_key.values())
         width = max(vectors.rows.shape[1] for vectors in made)
-        filled = [vectors for vectors in made if len(vectors.rows)]
+        filled = [vectors.rows for vectors in made if len(vectors.rows)]
         return {
-            "vector_rows": np.concatenate([vectors.rows for vectors in filled])
-            if filled
-            else np.zeros((0, width), np.int8),
+            "vector_rows": np.concatenate([np.zeros((0, width), np.int8), *filled]),
             "vector_scales": np.concatenate([np.zeros(0, np.float16), *(vectors.scales for vectors in made)]),
             "vector_counts": np.array([len(vectors.scales) for vectors in made], np.int64),
             "vector_keys": np.array([f"{self.encoder} {key}" for key in self.by_key]),

@@ -26,13 +26,12 @@ _MANIFEST = "manifest.json"
 _DOCUMENTS = "documents.jsonl"
 _ARRAY = ".npy"
 _OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)")
-_UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}(\.part)?|\.{re.escape(_MANIFEST)}\.[0-9a-f]{{32}}\.part")
-"""What a killed program may leave; earlier versions gave the files names that end with ".part"."""
+_UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}|\.{re.escape(_MANIFEST)}\.[0-9a-f]{{32}}\.part")
+"""What a killed program may leave."""
 
 _MOST_FILES = 32
 _LARGEST_MANIFEST = 2**16
-_MOST_READS = 100
-"""Of a manifest that others replace meanwhile, each time before its files were opened."""
+_MOST_READS = 100  # of a manifest that others replace meanwhile, each time before its files were opened
 
 
 def write_corpus(
@@ -252,19 +251,14 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
             "it with that framework's retriever"
         )
     files = manifest.get("files")
-    if (
-        not isinstance(files, dict)
-        or _DOCUMENTS not in files
-        or len(files) > _MOST_FILES
-        or not all(map(_is_entry, files.values()))
+    listed = isinstance(files, dict) and _DOCUMENTS in files and len(files) <= _MOST_FILES
+    # A name from a damaged manifest must not lead to a file elsewhere.
+    if not listed or not all(
+        isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file"))) for entry in files.values()
     ):
         raise _damaged(place, "does not list the files")
-    return files
-
-
-def _is_entry(entry: object) -> bool:
-    # A name from a damaged manifest must not lead to a file elsewhere.
-    return isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file"))) is not None
+    own: dict[str, dict[str, Any]] = files
+    return own
 
 
 def _described(file: BufferedReader | BufferedRandom) -> dict[str, Any]:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-OwnFirstStage = Literal["bm25", "none"]
-"""The first stages that need no retriever of a framework."""
+OwnFirstStage = Literal["bm25", "none"]  # the first stages that need no retriever of a framework
 
 
 def check_own_first_stage(name: str) -> OwnFirstStage:

@@ -8,8 +8,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 RUN_SEPARATOR = "\n\n"
-CONTINUED = "\n"
-"""Stands before a run that continues the sentence of the run before it, as on the next page."""
+CONTINUED = "\n"  # stands before a run that continues the sentence of the run before it, as on the next page
 
 
 class SpanIndex:
@@ -106,21 +105,19 @@ class JoinedText:
         return (run for run in own if run.end > start)
 
     def _place_in_run(self, start: int, end: int, run: Run) -> Place:
-        holder = next((p for p in self.touching(start, end) if p.exact and p.holds(start, end)), None)
-        best = holder or max(self.touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
+        touching = list(self.touching(start, end))
+        holders = [p for p in touching if p.holds(start, end)]
+        holder = next((p for p in holders if p.exact), None)
+        best = holder or max(touching, key=lambda p: min(p.end, end) - max(p.start, start))
         place = Place(best.number, None, None, run.source, None, None)
         if holder:
             shift = best.offset - best.start
             place = place._replace(piece_start=start + shift, piece_end=end + shift)
-        if run.source_start is not None and self._anchored(start, end):
+        anchored = any(p.anchored for p in holders) or all(p.anchored for p in touching)
+        if run.source_start is not None and anchored:
             shift = run.source_start - run.start
             place = place._replace(source_start=start + shift, source_end=end + shift)
         return place
-
-    def _anchored(self, start: int, end: int) -> bool:
-        if any(p.anchored and p.holds(start, end) for p in self.touching(start, end)):
-            return True
-        return all(p.anchored for p in self.touching(start, end))
 
     def touching(self, start: int, end: int) -> Iterator[Placed]:
         """The pieces that overlap the span, in order."""

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.answers import (
     Answer,
     Result,
     ReturnNodes,
-    check_return_nodes,
     kept_pieces,
     pruned_text,
     reduction_metadata,
@@ -26,11 +25,8 @@ from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 if TYPE_CHECKING:
     from spscanner_rag.encoder.meaning import Meaning
 
-SENT_SEPARATOR = "\n\n"
-"""What frameworks write between two results."""
-
-BUDGETS_TRIED = 10
-"""Of text alone, until what is sent fits ``max_tokens``."""
+SENT_SEPARATOR = "\n\n"  # what frameworks write between two results
+BUDGETS_TRIED = 10  # of text alone, until what is sent fits `max_tokens`
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,9 @@ class SentenceSearch:
                     f"keep_compression: got True, but {type(scorer).__name__} counts no tokens; expected "
                     'count_tokens as well, for example count_tokens="o200k_base"'
                 )
-        return_nodes = check_return_nodes(options["return_nodes"])
+        return_nodes, known = options["return_nodes"], get_args(ReturnNodes)
+        if return_nodes not in known:
+            raise ValueError(f"return_nodes: got {return_nodes!r}; expected one of {', '.join(known)}")
         return cls(
             choice, selection, batch_size, return_nodes, options["keep_retrieval_score"], keep_compression
         )

@@ -9,7 +9,6 @@ import math
 import operator
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -51,8 +50,7 @@ class Piece:
             object.__setattr__(self, "start", start if start >= 0 else None)
 
 
-Pieces = Sequence[Piece] | Mapping[int, Piece]
-"""Pieces by their indices."""
+Pieces = Sequence[Piece] | Mapping[int, Piece]  # pieces by their indices
 
 
 def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
@@ -143,8 +141,7 @@ def _add_chunks(
     blocks = _blocks(source, ordered, pieces)
     holders = _holders(blocks, own, pieces)
     kept = [number for number in range(len(blocks)) if number not in holders]
-    chains = Counter(_chain_of(own, pieces).values())
-    linked = {n for n, chain in _chain_of(own, pieces).items() if chains[chain] > 1}
+    linked = {n for chain in _chains(own, pieces) if len(chain) > 1 for n in chain}
     flat = [
         number for n in _in_order([blocks[n] for n in kept], linked) for number in blocks[kept[n]].numbers
     ]
@@ -166,10 +163,9 @@ def _add_chunks(
 
 def _starts_by_parts(numbers: Sequence[int], pieces: Mapping[int, Piece]) -> dict[int, int]:
     """Where pieces without a place begin that contain one with a place, unless two of these disagree."""
-    loose = [number for number in numbers if pieces[number].start is None and pieces[number].text.strip()]
-    placed = [
-        number for number in numbers if pieces[number].start is not None and pieces[number].text.strip()
-    ]
+    filled = [number for number in numbers if pieces[number].text.strip()]
+    loose = [number for number in filled if pieces[number].start is None]
+    placed = [number for number in filled if pieces[number].start is not None]
     if not loose or not placed:
         return {}
     chain_of = _chain_of(numbers, pieces)

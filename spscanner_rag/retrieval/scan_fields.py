@@ -29,6 +29,9 @@ class ScanFields(BaseModel):
     limits: ClassVar[tuple[str, str]]
     """The fields with the maximum number of sentences, of all documents and of each."""
 
+    shared_by_copies: ClassVar[tuple[str, ...]] = ("scanner", "scorer")
+    """The fields whose values deep copies share: weights should not be in memory twice."""
+
     model: str | Path | None = None
     """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no network. The first call that
     needs it loads it, once in a process."""
@@ -98,6 +101,12 @@ class ScanFields(BaseModel):
     def _check(self) -> Self:
         self._search().choice.check_names()
         return self
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        memo = {} if memo is None else memo
+        shared = [*(getattr(self, name) for name in self.shared_by_copies), *self.model_kwargs.values()]
+        memo.update((id(value), value) for value in shared)
+        return super().__deepcopy__(memo)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401

@@ -81,11 +81,10 @@ class ScorerChoice(NamedTuple):
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
         choice = cls(**others, model_kwargs=model_kwargs, token=token)
-        choice.check()
+        choice._check()
         return choice
 
-    def check(self) -> None:
-        """Raise for what cannot be, as `of` does."""
+    def _check(self) -> None:
         given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")

@@ -28,9 +28,7 @@ _CPU_PROJECTION = 2**22
 """Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the overhead of the many small
 operations between the matrix products grows; with more, they wait for memory. Measured for d_model 256 and 768."""
 
-_TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160
-"""The bundled checkpoint's first projection of some sentences."""
-
+_TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160  # the bundled checkpoint's first projection of some sentences
 _REPEATS = 3
 
 _CGROUPS: Final = Path("sys/fs/cgroup")
@@ -183,7 +181,8 @@ def usable_cores(root: Path = Path("/")) -> int:
 
     Its affinity counts, and on Linux the time that its control groups (v1 and v2) allow, rounded up.
     """
-    cores = len({_siblings(root, cpu) for cpu in _allowed_cpus()})
+    # the logical processors of one core share a text; a system without it counts them all
+    cores = len({_content(root / _SIBLINGS.format(cpu)) or str(cpu) for cpu in _allowed_cpus()})
     quotas = [quota for quota in _quotas(root) if quota > 0]
     return max(1, min([cores, *map(math.ceil, quotas)]))
 
@@ -193,11 +192,6 @@ def _allowed_cpus() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
-
-
-def _siblings(root: Path, cpu: int) -> str:
-    """A text that all logical processors of one core share; their number where the system has none."""
-    return _content(root / _SIBLINGS.format(cpu)) or str(cpu)
 
 
 def _quotas(root: Path) -> Iterator[float]:
@@ -217,10 +211,8 @@ def _quotas(root: Path) -> Iterator[float]:
 
 def _folders(mounted: Path, path: str) -> list[Path]:
     """A group's folder and those of the groups around it. In a container only the innermost may be there."""
-    folders = [mounted]
-    for part in path.strip("/").split("/"):
-        folders.append(folders[-1] / part)
-    return folders
+    own = Path(path.strip("/"))
+    return [mounted / part for part in (own, *own.parents)]
 
 
 def _share(quota: str = "", period: str = "", *_: str) -> float:

@@ -28,9 +28,7 @@ from spscanner_rag.text.windows import average_logits, window_ranges
 
 T = TypeVar("T")
 
-PASSES_AHEAD = 16
-"""Texts are prepared until they fill this many forward passes, then read together."""
-
+PASSES_AHEAD = 16  # texts are prepared until they fill this many forward passes, then read together
 PASSES_AHEAD_IN_THREAD = 4
 """The same where a thread prepares the next texts while the model reads: large enough that most forward passes are
 full, small enough that the model starts early."""
@@ -222,9 +220,7 @@ class Pipeline:
         cut_requests, index = [], CollectionIndex()
         for request in requests:
             meter.check()
-            units = request.units
-            if units is None:
-                units = cuts.get(request.text)
+            units = cuts.get(request.text) if request.units is None else request.units
             if units is None:
                 units = cuts[request.text] = self.reading.cut(request.text, meter.check)
             if request.text not in index:

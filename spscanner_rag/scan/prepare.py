@@ -43,8 +43,7 @@ REANCHOR_QUESTIONS = 4
 
 _BLOCKS_OF_PIECE = 100
 
-QUESTION_CLASS = 6
-"""Match class of the question's own tokens."""
+QUESTION_CLASS = 6  # match class of the question's own tokens
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,7 @@ class QueryOnText:
     match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
     offset: float = 0.0  # added to every logit: what the whole text loses to the best of its collection
-    cosines: NDArray[np.float32] | None = (
-        None  # (units,) of the question with each, where there is an encoder
-    )
+    cosines: NDArray[np.float32] | None = None  # (units,) of the question with each; None without an encoder
     weights: MeaningWeights | None = None  # of the cosines
 
     def logits(self, scanner: NDArray[np.float32]) -> NDArray[np.float32]:

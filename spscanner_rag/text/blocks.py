@@ -9,14 +9,13 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 - An item of a list is cut into sentences on its own, as a paragraph is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from spscanner_rag.text.units import Unit, between, cut_long, trimmed
 
-LONGEST_UNIT = 1_000
-"""A longer fence or row, in characters, is cut, as a sentence is."""
-
+LONGEST_UNIT = 1_000  # a longer fence or row, in characters, is cut, as a sentence is
 LONGEST_TURN = 300
 """A longer turn, in characters, is cut into its sentences: most of a long turn that answers is not the answer."""
 
@@ -39,9 +38,8 @@ class Block(NamedTuple):
     start: int
     end: int
     kind: BlockKind
-    header: tuple[int, int] | None = (
-        None  # of a row: the span of its table's header; of a turn: its own beginning
-    )
+    # of a row: the span of its table's header; of a turn: its own beginning
+    header: tuple[int, int] | None = None
     level: int = 0  # of a heading, from 1
     title: str = ""  # of a heading: its words, without markup; of a turn: its time and speaker
 
@@ -124,7 +122,10 @@ class _Units:
         span = trimmed(self.text, start, end)
         if span is None:
             return
-        again = self._header(header, span[1] - span[0]) if header else ""
+        again = ""
+        if header:
+            most = LEAST_HEADER + HEADER_SHARE * min(span[1] - span[0], LONGEST_UNIT)
+            again = self.text[slice(*header)][: min(LONGEST_READ_WITH, most)] + "\n"
         # The first part of a turn begins with its speaker, and the header of a table may wait to be read.
         before = "" if header and header[0] in (self.waiting_header, start) else again
         read = self.waits_from
@@ -145,11 +146,6 @@ class _Units:
             self.found[-1] = self.found[-1]._replace(model_text=self.found[-1].model_text + left)
         return self.found
 
-    def _header(self, header: tuple[int, int], length: int) -> str:
-        """What a row of a length reads of its header."""
-        most = min(LONGEST_READ_WITH, LEAST_HEADER + HEADER_SHARE * min(length, LONGEST_UNIT))
-        return self.text[header[0] : min(header[1], header[0] + most)] + "\n"
-
     def _taken(self, start: int) -> str:
         """The text that waits before an offset, no longer than is read with a sentence."""
         if start - self.waits_from > LONGEST_READ_WITH:
@@ -164,17 +160,9 @@ class _Units:
         if span is None:
             return
         read = self.waits_from
-        for first, last in _lines(self.text, *span):
-            self.found.append(Unit(first, last, self.text[read:last]))
-            read = last
+        for line in re.finditer("[^\n]+", self.text[slice(*span)]):
+            own = trimmed(self.text, line.start() + span[0], line.end() + span[0])
+            for first, last in cut_long(self.text, *own, LONGEST_UNIT) if own else ():
+                self.found.append(Unit(first, last, self.text[read:last]))
+                read = last
         self.waits_from, self.waiting_header = read, -1
-
-
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a trimmed span, trimmed, long ones cut."""
-    while start < end:
-        stop = text.find("\n", start, end)
-        stop = end if stop < 0 else stop
-        if span := trimmed(text, start, stop):
-            yield from cut_long(text, *span, LONGEST_UNIT)
-        start = stop + 1

@@ -22,9 +22,7 @@ def _stop_words() -> dict[str, frozenset[str]]:
     }
 
 
-STOP_WORDS_OF: Mapping[str, frozenset[str]] = _stop_words()
-"""The stop words of each language, English first."""
-
+STOP_WORDS_OF: Mapping[str, frozenset[str]] = _stop_words()  # the stop words of each language, English first
 STOP_WORDS: Final = STOP_WORDS_OF[ENGLISH]
 
 
@@ -48,17 +46,10 @@ _TELLING: Mapping[str, frozenset[str]] = {
     for language, words in STOP_WORDS_OF.items()
 }
 
-_ENGLISH_SHARE = 0.2
-"""Of the words of a text: with so many English stop words, nothing else is looked for."""
-
-_SHARE = 0.25
-"""Least share of another language's stop words."""
-
-_DISTINCT = 6
-"""Least number of different ones: a list of Spanish place names has a few."""
-
-_TIMES_ENGLISH = 2
-"""They are at least so many times as frequent as English ones."""
+_ENGLISH_SHARE = 0.2  # of the words of a text: with so many English stop words, nothing else is looked for
+_SHARE = 0.25  # least share of another language's stop words
+_DISTINCT = 6  # least number of different ones: a list of Spanish place names has a few
+_TIMES_ENGLISH = 2  # they are at least so many times as frequent as English ones
 
 
 def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> str:

@@ -1,19 +1,15 @@
 """Join the pages of a document: running headers and footers left out, sentences continued over page breaks."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from statistics import median
 
-FEWEST_PAGES = 3
-"""A line on fewer pages than this is never a running one."""
-
-EDGE_LINES = 3
-"""Number of lines at each edge of a page that may be running ones; blank lines do not count."""
-
-LONGEST_LINE = 150
-"""A longer line, in characters, is text."""
-
+FEWEST_PAGES = 3  # a line on fewer pages than this is never a running one
+EDGE_LINES = 3  # number of lines at each edge of a page that may be running ones; blank lines do not count
+LONGEST_LINE = 150  # a longer line, in characters, is text
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DIGITS = re.compile(r"\d{1,9}")
 
 _CLOSING = "\"'”’»›」』)]}*_ "  # noqa: RUF001
@@ -34,8 +30,8 @@ def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[in
     whole = [(0, len(page)) for page in pages]
     if len(pages) < FEWEST_PAGES:
         return whole
-    tops = [list(_lines(page)) for page in pages]
-    bottoms = [list(_lines_from_end(page)) for page in pages]
+    tops = [list(islice(_filled_lines(page), EDGE_LINES)) for page in pages]
+    bottoms = [list(deque(_filled_lines(page), EDGE_LINES))[::-1] for page in pages]
     starts = [lines[-1][1] if lines else 0 for lines in _running(tops, numbers)]
     ends = [
         lines[-1][0] if lines else len(page)
@@ -50,26 +46,8 @@ def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[in
 _Line = tuple[int, int, str]  # start, end with the line break, text
 
 
-def _lines(page: str) -> Iterator[_Line]:
-    """The first lines of a page that are not blank."""
-    start = found = 0
-    while start < len(page) and found < EDGE_LINES:
-        end = page.find("\n", start) + 1 or len(page)
-        if text := page[start:end].strip():
-            found += 1
-            yield start, end, text
-        start = end
-
-
-def _lines_from_end(page: str) -> Iterator[_Line]:
-    """The last lines of a page that are not blank, the last one first."""
-    end, found = len(page), 0
-    while end > 0 and found < EDGE_LINES:
-        start = page.rfind("\n", 0, end - 1) + 1
-        if text := page[start:end].strip():
-            found += 1
-            yield start, end, text
-        end = start
+def _filled_lines(page: str) -> Iterator[_Line]:
+    return ((*line.span(), text) for line in _LINE.finditer(page) if (text := line[0].strip()))
 
 
 def _running(edges: Sequence[Sequence[_Line]], numbers: Sequence[float]) -> list[list[_Line]]:

@@ -164,13 +164,16 @@ class _OrthographicContexts(dict[str, int]):
 
 @functools.cache
 def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator[tuple[int, int]]]:
+    import nltk
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
     parameters = _installed_parameters() or _bundled_parameters()
     cause: Exception | None = None
     if parameters is None and not local_files_only:
+        silent = io.StringIO()
         try:
-            _download()
+            with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
+                nltk.download("punkt_tab", quiet=True, print_error_to=silent)
         except Exception as error:  # a network can fail in many ways
             cause = error
         parameters = _installed_parameters()
@@ -247,11 +250,3 @@ def _bundled_parameters() -> "PunktParameters | None":
     parameters.collocations = {tuple(line.split("\t")) for line in collocations}
     parameters.ortho_context = {word: int(flags) for word, flags in (line.split("\t") for line in contexts)}
     return parameters
-
-
-def _download() -> None:
-    """NLTK's own download, silenced."""
-    import nltk
-
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        nltk.download("punkt_tab", quiet=True, print_error_to=io.StringIO())

@@ -136,7 +136,9 @@ class SentenceSegmenter:
         while position < stop:
             if position > begin:
                 between_pieces()
-            piece = _bounded(self._shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask))
+            piece = self._shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask)
+            surplus = next(islice(_SLOW_MARKS.finditer(piece), _PIECE_MARKS, None), None)
+            piece = piece if surplus is None else piece[: surplus.start()]
             complete = position + len(piece) >= stop
             if not complete:
                 # sentencex takes paragraphs one by one, so that a cut here changes nothing.
@@ -197,12 +199,6 @@ class SentenceSegmenter:
             if type(error).__name__ != "PanicException":
                 raise
             return [match.end() for match in _FALLBACK_SENTENCE_END.finditer(piece)]
-
-
-def _bounded(piece: str) -> str:
-    """The start of a piece, up to `_PIECE_MARKS` quotation marks."""
-    surplus = next(islice(_SLOW_MARKS.finditer(piece), _PIECE_MARKS, None), None)
-    return piece if surplus is None else piece[: surplus.start()]
 
 
 def _last_space(piece: str) -> int:

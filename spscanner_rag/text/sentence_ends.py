@@ -8,6 +8,7 @@ a full stop that ends nothing becomes a comma, and the number of a note behind a
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from spscanner_rag.text.languages import STOP_WORDS, stop_words
@@ -137,15 +138,16 @@ def shadowed(piece: str, language: str) -> str:
     if language in _LACKING:
         piece = _LACKING[language].sub(_no_end, piece)
     if language == "en":
-        piece = _WORDS.sub(_no_abbreviation, piece)
+        piece = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", piece)  # no abbreviation
     else:
         piece = _AT_END.sub(lambda match: _end(match, stop_words(language)), piece)
     if (small := [bool(match[1]) for match in _SENTENCE_START.finditer(piece)]) and 2 * sum(small) < len(
         small
     ):
         piece = _SMALL.sub(_goes_on_small, piece)
-    piece = _NUMBERED.sub(_Numbers().with_the_rest, piece)
-    return _NOTE.sub(_full_stops, _MARKS.sub(lambda match: "." * len(match[0]), piece))
+    piece = _NUMBERED.sub(partial(_number_with_the_rest, set()), piece)
+    piece = _MARKS.sub(lambda match: "." * len(match[0]), piece)
+    return _NOTE.sub(lambda match: match[1] + "." * (len(match[0]) - len(match[1])), piece)
 
 
 def _goes_on(match: re.Match[str]) -> str:
@@ -163,36 +165,23 @@ def _end(match: re.Match[str], starts: Container[str]) -> str:
     return f"{match[0][:-1]}!" if word[0].isupper() and word.lower() in starts else match[0]
 
 
-def _no_abbreviation(match: re.Match[str]) -> str:
-    return f"{match[0][:-2]}q."
+def _number_with_the_rest(seen: set[str], match: re.Match[str]) -> str:
+    """The number of a clause, with a comma if it belongs to what follows; ``seen`` are those before it.
 
-
-class _Numbers:
-    """The numbers of clauses: one behind a short word, as in "p. 4. The", is none unless it goes on counting."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-
-    def with_the_rest(self, match: re.Match[str]) -> str:
-        """The number, with a comma if it belongs to what follows."""
-        label = _LABEL.search(match.string, max(0, match.start() - _REACH), match.start())
-        if not label:
-            return match[0]
-        *parents, last = match[0][:-1].split(".")
-        before = ".".join([*parents, str(int(last) - 1)])
-        self._seen.add(match[0][:-1])
-        counts = before in self._seen or not _SHORT.search(
-            match.string, max(0, match.start() - _REACH), match.start()
-        )
-        return _no_end(match) if counts else match[0]
+    One behind a short word, as in "p. 4. The", is none unless it goes on counting.
+    """
+    reach = max(0, match.start() - _REACH), match.start()
+    if not _LABEL.search(match.string, *reach):
+        return match[0]
+    *parents, last = match[0][:-1].split(".")
+    before = ".".join([*parents, str(int(last) - 1)])
+    seen.add(match[0][:-1])
+    counts = before in seen or not _SHORT.search(match.string, *reach)
+    return _no_end(match) if counts else match[0]
 
 
 def _no_end(match: re.Match[str]) -> str:
     return f"{match[0][:-1]},"
-
-
-def _full_stops(match: re.Match[str]) -> str:
-    return match[1] + "." * (len(match[0]) - len(match[1]))
 
 
 def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequence[int]]) -> Iterator[int]:

@@ -115,10 +115,6 @@ def tokenize_units(
     ``"last_character"`` (ours): the token that holds its last character that is not white space; two may share it.
     """
     _require_plain(tokenizer)
-    if piece_characters < 1:
-        raise ValueError(f"piece_characters is {piece_characters}, expected at least 1")
-    if end_rule not in ("contained", "last_character"):
-        raise ValueError(f'end_rule is {end_rule!r}, expected "contained" or "last_character"')
     text = "".join(unit.model_text for unit in units)
     # Arrays that grow in place, so that the tokens of a long text are never in memory twice.
     ids, token_starts, token_ends = array("i"), array("i"), array("i")
@@ -206,7 +202,9 @@ def tokenize_in_pieces(
     )
     margin = max(_MARGIN_CHARACTERS, 2 * longest_added)
     longest = max(LONGEST_PIECE, piece_characters)
-    start, length = 0, piece_characters if _cuttable(tokenizer) else len(text)
+    # whether words are tokenized one by one, and always in the same way (without BPE dropout)
+    cuttable = tokenizer.pre_tokenizer is not None and not getattr(tokenizer.model, "dropout", None)
+    start, length = 0, piece_characters if cuttable else len(text)
     first_shift = np.zeros(2, np.int32)
     while start < len(text):
         stop = min(len(text), start + length + margin)
@@ -275,11 +273,6 @@ def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, in
         return len(offsets), stop
     last = int(np.flatnonzero(between)[-1])
     return last + 1, int(ends[last])
-
-
-def _cuttable(tokenizer: Tokenizer) -> bool:
-    """True if words are tokenized one by one, and always in the same way (without BPE dropout)."""
-    return tokenizer.pre_tokenizer is not None and not getattr(tokenizer.model, "dropout", None)
 
 
 def _offsets(encoding: Encoding) -> NDArray[np.int32]:

@@ -66,14 +66,8 @@ def readable(text: str) -> str:
 
 
 def between(starts: Iterator[int], stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the span from each start to the next, and from the last to ``stop``."""
-    previous = next(starts, None)
-    if previous is None:
-        return
-    for start in starts:
-        yield previous, start
-        previous = start
-    yield previous, stop
+    """The span from each start to the next, and from the last to ``stop``."""
+    return pairwise(chain(starts, [stop]))
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.results.document_score import Aggregation, document_score, rank_documents
+from spscanner_rag.results.document_score import Aggregation, best_first, document_score
 
 LOGITS = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
 ALL: tuple[Aggregation, ...] = ("max", "mean", "mean_top", "sum", "logsumexp")
@@ -46,11 +46,8 @@ def test_order_and_more_sentences(numbers: list[float], more: float, random: Ran
 @pytest.mark.parametrize("aggregation", ALL)
 def test_documents_in_order(aggregation: Aggregation) -> None:
     documents = [np.array([-9.0]), np.array([]), LOGITS, np.array([-9.0]), np.array([4.0, 4.0, 4.0])]
-    ranked = rank_documents(documents, aggregation)
-    assert [document.number for document in ranked] == [4, 2, 0, 3, 1]
-    for document in ranked:
-        assert document.score == document_score(documents[document.number], aggregation)
-    assert rank_documents([], aggregation) == []
+    scores = [document_score(logits, aggregation) for logits in documents]
+    assert best_first(scores) == [(number, scores[number]) for number in (4, 2, 0, 3, 1)]
 
 
 def test_errors() -> None:
@@ -59,7 +56,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match=r'"long" got \d+ logits; expected one: use unit="document"'):
         document_score(LOGITS, "long")
     with pytest.raises(ValueError, match="top is 0"):
-        rank_documents([LOGITS], top=0)
+        document_score(LOGITS, top=0)
     for bad in ([np.nan], [np.inf], [[1.0]]):
         with pytest.raises(ValueError, match="one finite number for each sentence"):
             document_score(np.array(bad))

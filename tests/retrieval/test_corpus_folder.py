@@ -91,7 +91,6 @@ def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corp
 @pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
 def test_a_killed_first_call_is_no_foreign_folder(tmp_path: Path, corpus: Corpus, after: int) -> None:
     write_killed(tmp_path, corpus, after)
-    (tmp_path / "0123456789ab.keys.npy.part").touch()  # as earlier versions left it
     write_corpus(tmp_path, "ours", RECORDS, corpus)
     assert read_corpus(tmp_path, "ours")[0] == RECORDS
     assert len(names(tmp_path)) == N_FILES

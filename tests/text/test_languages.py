@@ -114,18 +114,13 @@ def test_each_text_of_a_mixed_collection_is_ranked_in_its_own_language() -> None
     assert len(before.idf) == len(query_stems("Who founded the mills?"))
 
 
-def test_a_saved_index_knows_the_languages_and_an_older_one_is_english() -> None:
+def test_a_saved_index_knows_the_languages() -> None:
     arrays = CollectionIndex.of([GERMAN, CHINESE, ENGLISH_TEXT]).to_arrays()
     index = CollectionIndex.from_arrays(arrays)
     assert index.languages == [ENGLISH, CJK, "german"]
     assert index.statistics("Brüder", PLAIN_MATCH, "german").language == "german"
     index.remove("0")
     assert index.languages == [ENGLISH, CJK]
-    older = CollectionIndex.from_arrays(
-        {name: array for name, array in arrays.items() if name != "languages"}
-    )
-    assert older.languages == [ENGLISH]
-    assert older.statistics("Brüder", PLAIN_MATCH, "german").language == ENGLISH
 
 
 @pytest.mark.parametrize("languages", [["german"], ["german", "klingon"]])

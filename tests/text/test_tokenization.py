@@ -336,12 +336,7 @@ def test_a_tokenizer_that_truncates_or_pads_is_refused(tiny_tokenizer: Tokenizer
         tokenize_question(tokenizer, "text")
 
 
-def test_bad_settings_are_refused(tiny_tokenizer: Tokenizer) -> None:
-    wrong: Any = "first_character"
-    with pytest.raises(ValueError, match="end_rule is 'first_character'"):
-        tokenize_units(tiny_tokenizer, [], wrong)
-    with pytest.raises(ValueError, match="piece_characters is 0, expected at least 1"):
-        tokenize_units(tiny_tokenizer, [], "contained", 0)
+def test_a_tokenizer_that_gives_nothing_is_refused() -> None:
     silent = Tokenizer(models.BPE())
     silent.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     with pytest.raises(ValueError, match="gives no tokens for a text of 4 characters"):

@@ -15,7 +15,7 @@ from spscanner_rag.lab.evidence.questions import Document, Question, document_di
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
-from spscanner_rag.results.document_score import rank_documents
+from spscanner_rag.results.document_score import best_first, document_score
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
@@ -275,5 +275,6 @@ class Reading:
             places = [int(key) for key, _ in found]
         else:
             (scores,) = corpus.units("chunk").scores(self.first_stage, [query], asked, asked)
-            places = [ranked.number for ranked in rank_documents(scores)[: self.documents]]
+            ranked = best_first([document_score(own) for own in scores])
+            places = [place for place, _ in ranked[: self.documents]]
         return sorted(asked[place] for place in places)

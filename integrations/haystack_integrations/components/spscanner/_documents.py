@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from haystack import Document
-from typing_extensions import override
 
 from spscanner_rag.retrieval import (
     Answer,
@@ -47,7 +46,6 @@ def read(documents: Sequence[Document]) -> list[ReadText[Document]]:
 class Found(Answer[Document, Document]):
     """Results as new documents with the metadata of those they were found in."""
 
-    @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         def meta_of(piece: int) -> dict[str, Any]:
             return text.items[piece].meta
@@ -60,7 +58,6 @@ class Found(Answer[Document, Document]):
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 
-    @override
     def add_piece(
         self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
@@ -69,14 +66,11 @@ class Found(Answer[Document, Document]):
         content, saved = (document.content, {}) if pruned is None else pruned
         self.found.append(replace(document, content=content, meta=meta | saved, score=best.score))
 
-    @override
     def content(self, of: Document) -> str:
         return of.content or ""
 
-    @override
     def own_score(self, item: Document) -> float | None:
         return item.score
 
-    @override
     def set_compression(self, result: Document, kept: int, read: int) -> None:
         result.meta.update(compression_metadata(kept, read))

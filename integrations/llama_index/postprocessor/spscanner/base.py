@@ -36,7 +36,6 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
 
 _OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
-_SHARED_BY_COPIES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
 
 
 class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
@@ -59,6 +58,9 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     model_config = ConfigDict(validate_assignment=True)
 
     limits: ClassVar = ("top_n", "top_n_per_document")
+    shared_by_copies: ClassVar = (
+        "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens"
+    )  # fmt: skip
 
     scanner: SkipJsonSchema[Scanner | None] = Field(default=None, exclude=True, repr=False)
     """A loaded scanner, instead of ``model``. `to_dict` and pickle store the arguments that load it again."""
@@ -193,13 +195,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
             state |= {**loading_options(self.scanner), "scanner": None}
         state["model_kwargs"] = {k: v for k, v in state["model_kwargs"].items() if k != "token"}
         return partial(type(self), **state), ()
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        # The copy shares what is read-only, and what should not be in memory twice.
-        memo = {} if memo is None else memo
-        shared = [*(getattr(self, name) for name in _SHARED_BY_COPIES), *self.model_kwargs.values()]
-        memo.update((id(value), value) for value in shared)
-        return super().__deepcopy__(memo)
 
 
 def _object_name(value: object) -> dict[str, str]:

@@ -20,9 +20,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from spscanner_rag.retrieval import ID_KEY, Piece, ReadText, join_pieces, page_number
 from spscanner_rag.scorers import check_query
 
-AUTO = "auto"
-"""The ``document_key`` for which pages of one file are one document."""
-
+AUTO = "auto"  # the `document_key` for which pages of one file are one document
 _FILES = ("file_path", "file_name")
 _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 
-LEAST_ROWS = 64
-"""Tokens that are worth a thread of their own."""
+LEAST_ROWS = 64  # tokens that are worth a thread of their own
 
 
 def numbers(tensor: Tensor) -> NDArray[Any]:

@@ -17,11 +17,8 @@ from numba import njit
 from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
-CONTRACT = {"contract", "nsz"}
-"""A product and a sum may become one instruction; 0 has no sign."""
-
-SUMS = CONTRACT | {"reassoc"}
-"""Sums in any order too, so that they can be vectors."""
+CONTRACT = {"contract", "nsz"}  # a product and a sum may become one instruction; 0 has no sign
+SUMS = CONTRACT | {"reassoc"}  # sums in any order too, so that they can be vectors
 
 
 def compiled(flags, *, inline="never", keep=False):

@@ -27,8 +27,7 @@ OFFSETS = 2**31
 """The kernels count elements in 32 bits: past this many they return wrong numbers without an error
 (state-spaces/mamba issue 1015)."""
 
-SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256
-"""The range of tokens per chunk that the kernels support."""
+SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256  # the range of tokens per chunk that the kernels support
 
 # Held during a launch, because autotuned kernels store their arguments on themselves and Triton's settings are
 # global. It does not serialize the GPU's own work.
