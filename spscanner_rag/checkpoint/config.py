@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.encoder.meaning import MeaningWeights, checked_object
 from spscanner_rag.mamba2.config import Mamba2Config
 
 PUBLISHED_VOCAB_SIZE: Final = 50277
@@ -223,21 +223,11 @@ class ScannerSettings:
                 f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
                 " update the clone that spscanner-rag was installed from, and install it again"
             )
-        lexical = value.get("lexical", {})
-        if not isinstance(lexical, Mapping):
-            raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        meaning = value.get("meaning")
+        checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning"))
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
-        for where, given, known in (
-            ("", value, ("format", *plain, "lexical", "meaning")),
-            ("lexical.", lexical, parts),
-        ):
-            unknown = [key for key in given if key not in known]
-            if unknown:
-                raise ValueError(
-                    f"spscanner.{where}{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
-                )
+        lexical = checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
+        meaning = value.get("meaning")
         if "segmenter" not in value:
             raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
         return cls(
@@ -254,6 +244,6 @@ class ScannerSettings:
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
             "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
-            **({"meaning": self.meaning.to_dict()} if self.meaning is not None else {}),
+            **({"meaning": asdict(self.meaning)} if self.meaning is not None else {}),
             "training": self.training,
         }

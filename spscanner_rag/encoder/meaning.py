@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache, partial
 from typing import Any, Final, Protocol, Self
 from weakref import WeakSet
@@ -41,6 +41,16 @@ _UNRELATED: Final = (
     ("Where was the treaty signed?", "Stir the sauce until it begins to thicken."),
 )
 """Questions and sentences that have nothing to do with each other: where an encoder's cosines begin."""
+
+
+def checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
+    """The value, if it is an object with known keys; else a ``ValueError`` that names the place or the key."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where} is {value!r:.60}; expected an object")
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise ValueError(f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +92,8 @@ class MeaningWeights:
 
     @classmethod
     def from_dict(cls, value: object) -> Self:
-        """Read the parsed object; a ``ValueError`` names the key."""
-        if not isinstance(value, Mapping):
-            raise ValueError(f"spscanner.meaning is {value!r:.60}; expected an object")
-        known = [weight.name for weight in fields(cls)]
-        unknown = [key for key in value if key not in known]
-        if unknown:
-            raise ValueError(
-                f"spscanner.meaning.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
-            )
-        return cls(**value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the object to write."""
-        return asdict(self)
+        """Read the parsed object, which `asdict` gives back; a ``ValueError`` names the key."""
+        return cls(**checked_object(value, "spscanner.meaning", [weight.name for weight in fields(cls)]))
 
     def logits(self, scanner: NDArray[np.float32], cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logits of a text's sentences, from the scanner's and the cosines, each (sentences,)."""
@@ -268,8 +266,8 @@ class Meaning:
         return unrelated_cosines(self.encoder)
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
-        options = {"own": self.own, "most_bytes": self.most_bytes, "cross": self.cross}
-        return partial(Meaning, **options), (self.encoder, self.weights)
+        made = partial(Meaning, own=self.own, most_bytes=self.most_bytes, cross=self.cross)
+        return made, (self.encoder, self.weights)
 
 
 def _after_fork() -> None:

@@ -34,15 +34,25 @@ class Moments(NamedTuple):
         mean = values.sum() / n
         return cls(mean, np.sqrt((np.square(values - mean).sum() + (n - len(values)) * mean**2) / n))
 
-    @classmethod
-    def of_surroundings(cls, scores: NDArray[np.floating], least_units: int = 0) -> Self:
-        """The same for surroundings. Equal ones, those of a short text, must score 0, so no zeros are added."""
-        return cls.of(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
-
     def standardize(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Z-scores; 0 if the units do not differ: (units,)."""
         values = scores.astype(np.float64)
         return np.zeros(len(values)) if self.spread < 1e-9 else (values - self.mean) / self.spread
+
+
+def moments_of(scores: Sequence[NDArray[np.floating]], least_units: int) -> tuple[Moments, ...]:
+    """The moments of the units' scores and of those of their surroundings, by `REACH`."""
+    own, *around = scores
+    # equal surroundings, those of a short text, must score 0, so no zeros are added to them
+    least = [least_units if (np.abs(np.diff(values)) > 1e-9).any() else 0 for values in around]
+    return Moments.of(own, least_units), *map(Moments.of, around, least)
+
+
+def standardized_by(
+    moments: Sequence[Moments], scores: Sequence[NDArray[np.float64]]
+) -> list[NDArray[np.float64]]:
+    """The z-scores of each, by its moments: (units,)."""
+    return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]
 
 
 def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -71,15 +81,15 @@ def own_scores(counts: QueryCounts, idf: NDArray[np.float64], mean: float) -> ND
 
 
 def scores_around(
-    counts: QueryCounts, idf: NDArray[np.float64], means: tuple[float, ...]
+    counts: QueryCounts, idf: NDArray[np.float64], means: Sequence[float]
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the BM25 of the text around each unit, with the units' idf, for each size in `REACH`: (units,)."""
+    """Yield the BM25 of the text around each unit, with the units' idf, for the size in `REACH` of each mean."""
     if not len(counts.units):  # no unit has a word of the query
         yield from (np.zeros(counts.n_units) for _ in means)
         return
     order = np.argsort(counts.stems, kind="stable")
     of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
-    for reach, mean in zip(REACH, means, strict=True):
+    for reach, mean in zip(REACH, means, strict=False):
         words = sums_around(counts.words_per_unit, reach, counts.text_starts)
         saturation = _saturation(words, mean)  # (units,)
         scores = np.zeros(counts.n_units)
@@ -114,9 +124,9 @@ def mean_words(lengths: NDArray[np.float64]) -> float:
     return float(lengths.mean()) if len(lengths) else 0.0
 
 
-def mean_words_around(counts: QueryCounts) -> tuple[float, ...]:
+def mean_words_around(counts: QueryCounts) -> list[float]:
     """The mean number of words of a unit's surroundings, for each size in `REACH`."""
-    return tuple(mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH)
+    return [mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH]
 
 
 def _saturation(lengths: NDArray[np.float64], mean: float) -> NDArray[np.float64]:

@@ -18,9 +18,11 @@ from spscanner_rag.lexical.bm25 import (
     TextStatistics,
     mean_words,
     mean_words_around,
+    moments_of,
     own_scores,
     rarity,
     scores_around,
+    standardized_by,
     tempered,
     text_scores,
     text_statistics,
@@ -33,7 +35,6 @@ from spscanner_rag.lexical.soft_match import (
     best_of_words,
     rows_of,
     soft_scores,
-    soft_statistics,
 )
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import (
@@ -61,10 +62,8 @@ class LexicalStatistics:
     """Statistics of a query over all units of a text or a collection, to which its matches are relative."""
 
     idf: NDArray[np.float64]  # (stems,) of the query
-    mean_words: float  # of a unit
-    own: Moments  # of the units' BM25 scores
-    mean_words_around: tuple[float, ...] = ()  # of a unit's surroundings, by `REACH`
-    around: tuple[Moments, ...] = ()  # of their BM25 scores
+    mean_words: tuple[float, ...]  # of a unit and, by `REACH`, of its surroundings
+    moments: tuple[Moments, ...]  # of their BM25 scores
     soft: SoftStatistics | None = None
     language: str = ENGLISH  # that the query was cut and stemmed in
     texts: TextStatistics | None = None  # those of whole texts, of a collection whose texts are compared
@@ -155,7 +154,7 @@ class LexicalScores:
 
     def standardized(self) -> list[NDArray[np.float64]]:
         """Z-scores of each of ``bm25``: (units,)."""
-        return _standardized(self.bm25, self.statistics)
+        return standardized_by(self.statistics.moments, self.bm25)
 
 
 def lexical_scores(
@@ -163,15 +162,12 @@ def lexical_scores(
 ) -> LexicalScores:
     """Score a query in every unit of a text or a collection, by ``statistics`` or else by those of the units."""
     counts, least = asked.counts(), options.least_units
-    means: tuple[float, ...] = ()
     if statistics is not None:
-        idf, mean, means = statistics.idf, statistics.mean_words, statistics.mean_words_around
+        idf, (mean, *means) = statistics.idf, statistics.mean_words
     else:
         idf, mean = rarity(counts, least), mean_words(counts.words_per_unit)
-        if options.surroundings:
-            means = mean_words_around(counts)
-    own = own_scores(counts, idf, mean)
-    around = tuple(scores_around(counts, idf, means)) if options.surroundings else ()
+        means = mean_words_around(counts) if options.surroundings else []
+    scores = own_scores(counts, idf, mean), *scores_around(counts, idf, means)
     soft = None
     if options.surroundings and options.vectors is not None:
         soft_idf = statistics.soft.idf if statistics is not None and statistics.soft is not None else None
@@ -179,17 +175,15 @@ def lexical_scores(
     if statistics is None:
         statistics = LexicalStatistics(
             idf,
-            mean,
-            Moments.of(own, least),
-            means,
-            tuple(Moments.of_surroundings(scores, least) for scores in around),
-            None if soft is None else soft_statistics(soft, least),
+            (mean, *means),
+            moments_of(scores, least),
+            None if soft is None else SoftStatistics(soft.idf, moments_of([*soft.scores], least)),
             asked.language,
         )
         if options.texts and len(counts.text_starts) > 1:
-            texts = text_statistics(counts, _standardized((own, *around), statistics))
+            texts = text_statistics(counts, standardized_by(statistics.moments, scores))
             statistics = replace(statistics, texts=texts)
-    return LexicalScores(counts, statistics, (own, *around), soft)
+    return LexicalScores(counts, statistics, scores, soft)
 
 
 def match_query(
@@ -218,13 +212,13 @@ def match_query(
     standard = np.stack(unit_z, axis=1)
     if options.vectors is None or soft is None or statistics.soft is None:
         return LexicalMatch(token_classes, standard.astype(np.float32), None, None, language, text_score)
-    standard_soft = np.stack(_standardized((soft.own, *soft.around), statistics.soft), axis=1)
+    standard_soft = np.stack(standardized_by(statistics.soft.moments, [*soft.scores]), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
         tempered(standard),
         tempered(standard_soft),
         np.stack(scores.bm25, axis=1) / max(most, 1e-9),
-        np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
+        soft.scores.T / max(soft.idf.sum(), 1e-9),
     ]
     weighted, similarity = best_of_words(asked.similar(options.vectors), soft.idf)  # each (vocabulary,)
     features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last ones are those of no word
@@ -277,10 +271,3 @@ def _words_of_tokens(
         reaches = (word >= 0) & (words.ends[word] >= token_ends) & (token_ends > token_starts)
         found[reaches] = words.numbers[word[reaches]]
     return found
-
-
-def _standardized(
-    scores: Sequence[NDArray[np.float64]], statistics: LexicalStatistics | SoftStatistics
-) -> list[NDArray[np.float64]]:
-    moments = (statistics.own, *statistics.around)
-    return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]

@@ -30,16 +30,14 @@ class SoftStatistics(NamedTuple):
     """Statistics of a query over all units of a text or a collection, to which its soft matches are relative."""
 
     idf: NDArray[np.float64]  # (query words,)
-    own: Moments  # of the units' soft scores
-    around: tuple[Moments, ...]  # of those of their surroundings, by `REACH`
+    moments: tuple[Moments, ...]  # of the soft scores of the units and, by `REACH`, of their surroundings
 
 
 class SoftScores(NamedTuple):
     """Soft scores of every unit."""
 
     idf: NDArray[np.float64]  # (query words,)
-    own: NDArray[np.float64]  # (units,)
-    around: NDArray[np.float64]  # (3, units): of the text around each unit, by `REACH`
+    scores: NDArray[np.float64]  # (4, units): of each unit and, by `REACH`, of the text around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def soft_scores(
     n_units = sum(part.n_units for part in parts)
     n, windows = max(n_units, least_units), None
     found = np.zeros(len(words.query)) if idf is None else idf
-    own, around = np.zeros(n_units), np.zeros((len(REACH), n_units))
+    scores = np.zeros((1 + len(REACH), n_units))
     for first, similar in words.similarities():
         for column in range(similar.shape[1]):
             frequency, best = _best_of_units(similar[:, column], parts, n_units)
@@ -90,16 +88,9 @@ def soft_scores(
                 found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
             if frequency:
                 windows = windows or _Windows.of(parts)
-                own += found[first + column] * best
-                for sums, largest in zip(around, windows.largest(best), strict=True):
+                for sums, largest in zip(scores, (best, *windows.largest(best)), strict=True):
                     sums += found[first + column] * largest
-    return SoftScores(found, own, around)
-
-
-def soft_statistics(scores: SoftScores, least_units: int = 0) -> SoftStatistics:
-    """Statistics of the scores of a collection's units; ``least_units`` is as for `MatchOptions`."""
-    around = tuple(Moments.of_surroundings(values, least_units) for values in scores.around)
-    return SoftStatistics(scores.idf, Moments.of(scores.own, least_units), around)
+    return SoftScores(found, scores)
 
 
 def best_of_words(

@@ -251,14 +251,18 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
             "it with that framework's retriever"
         )
     files = manifest.get("files")
-    listed = isinstance(files, dict) and _DOCUMENTS in files and len(files) <= _MOST_FILES
     # A name from a damaged manifest must not lead to a file elsewhere.
-    if not listed or not all(
-        isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file"))) for entry in files.values()
+    if (
+        not isinstance(files, dict)
+        or _DOCUMENTS not in files
+        or len(files) > _MOST_FILES
+        or not all(
+            isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file")))
+            for entry in files.values()
+        )
     ):
         raise _damaged(place, "does not list the files")
-    own: dict[str, dict[str, Any]] = files
-    return own
+    return files
 
 
 def _described(file: BufferedReader | BufferedRandom) -> dict[str, Any]:

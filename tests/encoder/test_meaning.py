@@ -3,7 +3,7 @@
 import os
 import pickle
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def test_one_sentence_that_answers_is_enough() -> None:
 
 
 def test_weights_are_written_and_read() -> None:
-    assert MeaningWeights.from_dict(WEIGHTS.to_dict()) == WEIGHTS
+    assert MeaningWeights.from_dict(asdict(WEIGHTS)) == WEIGHTS
 
 
 @pytest.mark.parametrize(

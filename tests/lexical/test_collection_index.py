@@ -63,7 +63,7 @@ def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least
     n = max(len(units), least)
     idf = {stem: slow_idf(n, sum(stem in unit for unit in units)) for stem in query_stems(QUERY)}
     np.testing.assert_allclose(found.idf, list(idf.values()))
-    for reach, moments in zip((0, *REACH), (found.own, *found.around), strict=True):
+    for reach, moments in zip((0, *REACH), found.moments, strict=True):
         np.testing.assert_allclose(
             moments, slow_moments(slow_bm25(parts, reach, idf), least, reach), atol=1e-6
         )
@@ -76,7 +76,7 @@ def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least
         for q in query_words(QUERY)
     }
     np.testing.assert_allclose(found.soft.idf, list(soft.values()), atol=1e-5)
-    for reach, moments in zip((0, *REACH), (found.soft.own, *found.soft.around), strict=True):
+    for reach, moments in zip((0, *REACH), found.soft.moments, strict=True):
         np.testing.assert_allclose(
             moments, slow_moments(slow_soft(parts, reach, soft), least, reach), atol=1e-5
         )
@@ -84,12 +84,11 @@ def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least
 
 def assert_same(left: LexicalStatistics, right: LexicalStatistics) -> None:
     np.testing.assert_array_equal(left.idf, right.idf)
-    for name in ("mean_words", "own", "mean_words_around", "around"):
+    for name in ("mean_words", "moments"):
         assert getattr(left, name) == getattr(right, name), name
     if left.soft is not None and right.soft is not None:
         np.testing.assert_allclose(left.soft.idf, right.soft.idf)
-        np.testing.assert_allclose(left.soft.own, right.soft.own)
-        np.testing.assert_allclose(left.soft.around, right.soft.around)
+        np.testing.assert_allclose(left.soft.moments, right.soft.moments)
 
 
 @settings(max_examples=20)
