@@ -92,16 +92,14 @@ class Selection:
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
         """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
 
-        A share is read as the decimal that the caller wrote: 0.07 of 100 are 7, though the float times 100 is
-        more.
+        "elbow" ends before the first of the steepest falls. A share is read as the decimal that the caller wrote:
+        0.07 of 100 are 7, though the float times 100 is more.
         """
         if self.top_k is None:
             return n_sentences
         if isinstance(self.top_k, str):
             least, most = _elbow_bounds(self.top_k) or ELBOW_BOUNDS
-            falls = -np.diff(ranked_scores)[
-                least - 1 : most
-            ]  # the steepest is taken, the first of equal ones
+            falls = -np.diff(ranked_scores)[least - 1 : most]
             return least + int(np.argmax(falls)) if len(falls) else min(most, len(ranked_scores))
         if self.top_k >= 1:
             return min(int(self.top_k), n_sentences)

@@ -168,32 +168,31 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
     for number, text in enumerate(texts):
         if len(text) >= SHORTEST_OVERLAP:
             beginnings.setdefault(text[:SHORTEST_OVERLAP], []).append(number)
-    chains = {number: [number] for number in range(len(texts))}  # by the text that each begins with
-    chain_of_end = dict(chains)  # by the one that it ends with
+    following: dict[int, int] = {}
+    begins = dict(enumerate(range(len(texts))))  # of each chain, by the text that it ends with
+    ends = dict(begins)  # by the text that it begins with
     for number in range(len(texts)):
-        after = _begun_by_the_end(number, texts, beginnings, chains)
+        after = _begun_by_the_end(number, texts, beginnings, ends)
         if after is not None:
-            chain = chain_of_end.pop(number)
-            chain += chains.pop(after)
-            chain_of_end[chain[-1]] = chain
-    order = sorted(
-        chains.values(), key=lambda chain: next((number for number in chain if number in placed), chain[0])
-    )
-    return [number for chain in order for number in chain]
+            first, last = begins.pop(number), ends.pop(after)
+            begins[last], ends[first], following[number] = first, last, after
+    chains = [[first] for first in ends]
+    for chain in chains:
+        while chain[-1] in following:
+            chain.append(following[chain[-1]])
+    chains.sort(key=lambda chain: next((number for number in chain if number in placed), chain[0]))
+    return [number for chain in chains for number in chain]
 
 
 def _begun_by_the_end(
-    number: int,
-    texts: Sequence[str],
-    beginnings: Mapping[str, Sequence[int]],
-    chains: Mapping[int, Sequence[int]],
+    number: int, texts: Sequence[str], beginnings: Mapping[str, Sequence[int]], ends: Mapping[int, int]
 ) -> int | None:
     """The text that begins with the longest end of this one, and another chain than that which this one ends."""
     text, tried = texts[number], 0
     for start in range(1, len(text) - SHORTEST_OVERLAP + 1):
         others = beginnings.get(text[start : start + SHORTEST_OVERLAP], ())
         for other in (number + 1, *others) if number + 1 in others else others:
-            if other not in chains or chains[other][-1] == number:
+            if ends.get(other, number) == number:
                 continue
             if texts[other].startswith(text[start:]):
                 return other

@@ -31,6 +31,8 @@ BlockKind = Literal["heading", "item", "fence", "header", "row", "turn"]
 """A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
 header of a table; a row of a table, or another record; a turn of talk."""
 
+_LINE = re.compile("[^\n]+")
+
 
 class Block(NamedTuple):
     """A stretch of a text that is no running text. The blocks of a text are in order and disjoint."""
@@ -125,7 +127,8 @@ class _Units:
         again = ""
         if header:
             most = LEAST_HEADER + HEADER_SHARE * min(span[1] - span[0], LONGEST_UNIT)
-            again = self.text[slice(*header)][: min(LONGEST_READ_WITH, most)] + "\n"
+            last = min(header[1], header[0] + min(most, LONGEST_READ_WITH))
+            again = self.text[header[0] : last] + "\n"
         # The first part of a turn begins with its speaker, and the header of a table may wait to be read.
         before = "" if header and header[0] in (self.waiting_header, start) else again
         read = self.waits_from
@@ -160,8 +163,8 @@ class _Units:
         if span is None:
             return
         read = self.waits_from
-        for line in re.finditer("[^\n]+", self.text[slice(*span)]):
-            own = trimmed(self.text, line.start() + span[0], line.end() + span[0])
+        for line in _LINE.finditer(self.text, *span):
+            own = trimmed(self.text, *line.span())
             for first, last in cut_long(self.text, *own, LONGEST_UNIT) if own else ():
                 self.found.append(Unit(first, last, self.text[read:last]))
                 read = last
