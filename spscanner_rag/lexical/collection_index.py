@@ -21,7 +21,7 @@ from spscanner_rag.lexical.postings import (
 )
 from spscanner_rag.lexical.soft_match import rows_of
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import TextWords, index_words, query_stems, stems_of
+from spscanner_rag.lexical.words import Stems, TextWords, index_words, query_stems
 from spscanner_rag.text.languages import ENGLISH, LANGUAGES
 
 N_SCORES = 1 + len(REACH)
@@ -56,7 +56,7 @@ class CollectionIndex:
 
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
-        self._stems = {ENGLISH: _Stems(ENGLISH)}  # others once they are asked for
+        self._stems = {ENGLISH: Stems(ENGLISH)}  # others once they are asked for
         self._languages: dict[str, str] = {}  # of the texts that are not in English, by key
         self._parts: list[Postings] = []
         self._keys: list[list[str]] = []  # of the texts of each part
@@ -236,9 +236,9 @@ class CollectionIndex:
         with self._lock:
             self._settle()
             vocabulary = list(self._vocabulary)
-            known = self._stems.setdefault(language, _Stems(language))
+            known = self._stems.setdefault(language, Stems(language))
             known.learn(vocabulary[known.n_words :])
-            of_stem = {stem: list(known.numbers.get(stem, ())) for stem in query_stems(query, language)}
+            of_stem = {stem: list(known.get(stem, ())) for stem in query_stems(query, language)}
             if vectors is None or language != ENGLISH:
                 return QueryOnWords(query, list(self._parts), of_stem, vocabulary, None, language)
             if self._rows is None or self._rows[0] is not vectors:
@@ -262,21 +262,6 @@ class CollectionIndex:
         while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):
             self._parts[-2:] = [merged(self._parts[-2:])]
             self._keys[-2:] = [self._keys[-2] + self._keys[-1]]
-
-
-class _Stems:
-    """The numbers of a vocabulary's words with each stem of a language."""
-
-    def __init__(self, language: str) -> None:
-        self.language = language
-        self.n_words = 0
-        self.numbers: dict[str, list[int]] = {}
-
-    def learn(self, words: list[str]) -> None:
-        """Learn the words that come next in the vocabulary."""
-        for number, stem in enumerate(stems_of(words, self.language), self.n_words):
-            self.numbers.setdefault(stem, []).append(number)
-        self.n_words += len(words)
 
 
 def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:

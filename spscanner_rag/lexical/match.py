@@ -38,9 +38,9 @@ from spscanner_rag.lexical.soft_match import (
 )
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import (
+    Stems,
     TextWords,
     indexed_query,
-    numbers_of_stems,
     query_stems,
     query_words,
     stem_columns,
@@ -119,7 +119,7 @@ class QueryOnWords:
         """A query, and the words of one text, with the stems of a language: by default the text's own."""
         language, of_stem = language or words.language, words.of_stem
         if language != words.language:
-            of_stem = numbers_of_stems(words.vocabulary, language)
+            of_stem = Stems(language, words.vocabulary)
         rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
         return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
 

@@ -77,7 +77,7 @@ def index_words(
             return index_words(model_texts, CJK, between_pieces, fold)
     spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     words = list(vocabulary)
-    of_stem = numbers_of_stems(words, language)
+    of_stem = Stems(language, words)
     postings = text_postings(array_of_numbers, units, len(model_texts))
     return TextWords(*spans, array_of_numbers, words, of_stem, postings, language)
 
@@ -89,12 +89,19 @@ def words_apart(text: str) -> str:
     )
 
 
-def numbers_of_stems(vocabulary: Sequence[str], language: str) -> dict[str, list[int]]:
-    """The numbers of the lowercase words with each stem."""
-    of_stem: dict[str, list[int]] = {}
-    for number, stem in enumerate(stems_of(list(vocabulary), language)):
-        of_stem.setdefault(stem, []).append(number)
-    return of_stem
+class Stems(dict[str, list[int]]):
+    """The numbers of a vocabulary's lowercase words with each stem of a language."""
+
+    def __init__(self, language: str, words: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.language, self.n_words = language, 0
+        self.learn(words)
+
+    def learn(self, words: Sequence[str]) -> None:
+        """Learn the words that come next in the vocabulary."""
+        for number, stem in enumerate(stems_of(list(words), self.language), self.n_words):
+            self.setdefault(stem, []).append(number)
+        self.n_words += len(words)
 
 
 def _pattern(language: str | None) -> re.Pattern[str]:

@@ -43,15 +43,15 @@ def join_pages(pages: Sequence[Page]) -> JoinedText:
 
 def _bodies(pages: Sequence[Page]) -> list[_Body]:
     bodies = [_Body(0, len(page.joined.text)) for page in pages]
-    whole = [number for number, page in enumerate(pages) if page.whole]
-    texts = [pages[number].joined.text for number in whole]
-    own = [pages[number].number for number in whole]
-    numbers = [float(n) if own_n is None else own_n for n, own_n in zip(whole, own, strict=True)]
+    whole = {number: page for number, page in enumerate(pages) if page.whole}
+    texts = [page.joined.text for page in whole.values()]
+    numbers = [float(n) if page.number is None else page.number for n, page in whole.items()]
     for number, span in zip(whole, page_bodies(texts, numbers), strict=True):
         bodies[number] = _Body(*span)
-    for number in range(1, len(pages)):
-        if not _follow(pages[number - 1], pages[number]):
-            continue
+    known = {number: page.number for number, page in whole.items() if page.number is not None}
+    for number in known:
+        if number - 1 not in known or known[number] - known[number - 1] != 1:
+            continue  # not known to come directly after the one before
         before, after = bodies[number - 1], bodies[number]
         text_before = pages[number - 1].joined.text[before.start : before.end]
         text_after = pages[number].joined.text[after.start : after.end]
@@ -60,13 +60,6 @@ def _bodies(pages: Sequence[Page]) -> list[_Body]:
             start = after.end - len(text_after.lstrip())
             bodies[number] = after._replace(start=start, continues=True)
     return bodies
-
-
-def _follow(before: Page, after: Page) -> bool:
-    """Whether one page is known to come directly after the other."""
-    if not (before.whole and after.whole) or before.number is None or after.number is None:
-        return False
-    return after.number - before.number == 1
 
 
 def _moved_runs(runs: Sequence[Run], body: _Body, start: int) -> Iterator[Run]:
