@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index.postprocessor.spscanner.events import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
-from llama_index.retrievers.spscanner.filters import checked_filters, node_filter
+from llama_index.retrievers.spscanner.filters import node_filter
 from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes
 from spscanner_rag.retrieval import (
     CountTokens,
@@ -159,7 +159,11 @@ class SPScannerRetriever(BaseRetriever):
         self._search.choice.check_names()
         self._first_stage = _checked_first_stage(first_stage, retriever)
         self._bounds = ReadBounds(read_documents, read_tokens)
-        self._filters = checked_filters(filters)
+        if filters is not None and not isinstance(filters, MetadataFilters):
+            raise TypeError(
+                f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
+            )
+        self._filters = filters
         if nodes is None and isinstance(self._first_stage, str):
             raise ValueError(
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "

@@ -10,15 +10,6 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 NodeFilter = Callable[[BaseNode], bool]
 
 
-def checked_filters(filters: object) -> MetadataFilters | None:
-    """The filters; raises ``TypeError`` for anything but `MetadataFilters` or None."""
-    if filters is not None and not isinstance(filters, MetadataFilters):
-        raise TypeError(
-            f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
-        )
-    return filters
-
-
 def node_filter(filters: MetadataFilters) -> NodeFilter:
     """A function that is true if a node's metadata pass; ``ValueError`` for ">" to a number and a string."""
     parts = [

@@ -83,7 +83,8 @@ class NodeHost(Host[NodeWithScore]):
     def finder(
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
-        numbers = _numbers(texts)
+        # the index of the text that contains each document
+        numbers = {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
         wholes = WholeDocuments([item.node for item in items])
 
         def find(scored: NodeWithScore) -> int | None:
@@ -157,11 +158,6 @@ class FollowedAnswer(NodeAnswer):
             super().add_sentence(hit, text)
         elif all(found.node is not node for found in self.found):
             self.add_piece(hit, text, hit.place.piece, None)
-
-
-def _numbers(texts: Sequence[ReadText[NodeWithScore]]) -> dict[Hashable, int]:
-    """The index of the text that contains each document."""
-    return {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
 
 
 def _not_covered(names: Iterable[Hashable], texts: Sequence[ReadText[NodeWithScore]]) -> list[str]:
