@@ -21,13 +21,8 @@ class SpanIndex:
             self._starts.append(start)
             self._reach.append(max(end, self._reach[-1] if self._reach else end))
 
-    def touch(self, start: int, end: int) -> bool:
-        """Whether any of them has a character in common with the given span."""
-        before = bisect_left(self._starts, end)
-        return before > 0 and self._reach[before - 1] > start
-
     def near(self, start: int, end: int) -> range:
-        """Indices of those that may overlap the given span; no others do."""
+        """Indices of those that may overlap the given span, of which the first does; no others do."""
         return range(bisect_right(self._reach, start), bisect_left(self._starts, end))
 
 
@@ -77,7 +72,7 @@ class JoinedText:
 
     def touches(self, start: int, end: int) -> bool:
         """Whether any piece overlaps the span."""
-        return self._spans.touch(start, end)
+        return bool(self._spans.near(start, end))
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:

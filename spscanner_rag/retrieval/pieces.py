@@ -333,7 +333,7 @@ def _contradicting(numbers: Sequence[int], pieces: Pieces) -> set[int]:
         else:
             misfits[number] = spans[number]
     doubtful = SpanIndex(misfits.values())
-    return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
+    return {number for number, span in spans.items() if number in misfits or doubtful.near(*span)}
 
 
 def in_reading_order(numbers: Sequence[int], pieces: Pieces) -> list[int]:
