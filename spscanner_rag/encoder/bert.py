@@ -34,14 +34,11 @@ class BertShape:
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> Self:
         """Read a parsed ``config.json``; ``ValueError`` names the key that is missing or unusable."""
-        if config.get("model_type") != "bert":
-            raise ValueError(f"model_type is {config.get('model_type')!r:.60}; expected 'bert'")
-        if config.get("hidden_act", "gelu") != "gelu":
-            raise ValueError(f"hidden_act is {config['hidden_act']!r:.60}; expected 'gelu'")
-        if config.get("position_embedding_type", "absolute") != "absolute":
-            raise ValueError(
-                f"position_embedding_type is {config['position_embedding_type']!r:.60}; expected 'absolute'"
-            )
+        usual = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for key, expected in usual.items():
+            got = config.get(key, None if key == "model_type" else expected)
+            if got != expected:
+                raise ValueError(f"{key} is {got!r:.60}; expected {expected!r}")
         sizes = {}
         for size in fields(cls)[:-1]:
             value, most = config.get(size.name), _MOST.get(size.name, _MOST_OTHER)
