@@ -26,6 +26,7 @@ from spscanner_rag.apps.cli.options import (
 from spscanner_rag.apps.pages.scanned_document import (
     ScannedDocument,
     described,
+    select_together,
     to_csv,
     to_lines,
     to_markdown,
@@ -236,8 +237,6 @@ class _Reading:
 
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
         """The documents with their scores for a question, and what is selected of all of them."""
-        from spscanner_rag.apps.pages.together import select_together
-
         with self._bar("scanning") as start:
             results = [
                 self.scanner.scan_units(
@@ -245,11 +244,7 @@ class _Reading:
                 )
                 for number, (each, prepared) in enumerate(zip(self.documents, self.prepared, strict=True))
             ]
-        selected = select_together(results, selection)
-        return [
-            ScannedDocument(document, result, *own)
-            for document, result, own in zip(self.documents, results, selected, strict=True)
-        ]
+        return select_together(self.documents, results, selection)
 
 
 def _questions() -> Iterator[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals, merged
-from spscanner_rag.apps.pages.together import Selected, select_together
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
@@ -198,7 +198,7 @@ class _Answer(NamedTuple):
     units: int
     seconds: float
     seconds_again: float
-    best: Selected
+    best: ScannedDocument
 
     @property
     def chosen(self) -> Spans:
@@ -228,7 +228,7 @@ def _ask(
         kept = getattr(scorer, "keeps_texts", False)
         again.append(_timed(scorer, query, document, collection)[2] if kept else taken)
         results.append(ScanResult(query, document.text, *Spans.of(units), logits))
-    best = select_together(results, Selection(top_k=number, order="score"))
+    best = select_together(documents, results, Selection(top_k=number, order="score"))
     return [
         _Answer(name, len(result.logits), first, second, selected)
         for result, first, second, selected in zip(results, seconds, again, best, strict=True)

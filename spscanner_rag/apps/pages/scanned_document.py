@@ -4,14 +4,15 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from spscanner_rag.files.documents import TextFile, name_of
-from spscanner_rag.results import Compression, Passage, ScanResult
+from spscanner_rag.results import Compression, Passage, ScanResult, Selection
 from spscanner_rag.results.selection import rank
+from spscanner_rag.results.together import Together
 from spscanner_rag.text.escaping import csv_cell, markdown_text
 from spscanner_rag.text.offsets import Offsets, counted
 
@@ -40,6 +41,27 @@ class ScannedDocument:
         picked = {passage.start for passage in self.picks}
         starts = self.result.starts[rank(self.result.logits)].tolist()
         return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
+
+
+def select_together(
+    documents: Sequence[TextFile], results: Sequence[ScanResult], selection: Selection
+) -> list[ScannedDocument]:
+    """Select from several documents together, in the order given, without ``merge``; see `Together`."""
+    together = Together(results)
+    best = together.select(replace(selection, context=0, merge=False, order="score"))
+    ranks = {(number, pick.start): place for place, (number, pick) in enumerate(best, start=1)}
+    own: list[list[Passage]] = [[] for _ in results]
+    for number, passage in together.select(selection):
+        own[number].append(passage)
+    return [
+        ScannedDocument(
+            *pair,
+            tuple(passages),
+            tuple(passage for passage in passages if (number, passage.start) in ranks),
+            {start: place for (document, start), place in ranks.items() if document == number},
+        )
+        for number, (pair, passages) in enumerate(zip(zip(documents, results, strict=True), own, strict=True))
+    ]
 
 
 UNCLEAR = 0.25

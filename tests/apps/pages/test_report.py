@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
-from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import render_documents
-from spscanner_rag.apps.pages.together import select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.text.escaping import visible
@@ -92,8 +91,8 @@ def test_the_list_shows_a_row_of_a_table_without_its_lines() -> None:
 def test_a_pick_shows_its_rank_among_those_of_all_documents_and_whose_it_is() -> None:
     files = [TextFile("a.txt", "One one. Two two."), TextFile('"b".md', "Three. Four.")]
     results = [scan(file.text).result for file in files]
-    selected = select_together(results, Selection(top_k=3))
-    page = checked(*map(ScannedDocument, files, results, *zip(*selected, strict=True)), model="default")
+    selected = select_together(files, results, Selection(top_k=3))
+    page = checked(*selected, model="default")
     assert "The numbers are ranks over all documents." in text_of(next(page.all("nav")))
     assert page.text("p", "facts").endswith(" · model: the bundled one")
     facts = [each.attrib["data-facts"] for each in page.all("mark")]
@@ -150,9 +149,8 @@ def test_the_strip_shows_where_the_picks_stand() -> None:
 
 def test_the_best_of_several_documents_come_first() -> None:
     one, other = scan("One. Two. Three.", path="one.txt"), scan("Four. Five. Six.", path="two.txt")
-    selected = select_together([one.result, other.result], Selection(top_k=5, order="score"))
-    both = zip((one, other), selected, strict=True)
-    scanned = [ScannedDocument(document.document, document.result, *own) for document, own in both]
+    files = [one.document, other.document]
+    scanned = select_together(files, [one.result, other.result], Selection(top_k=5, order="score"))
     (first,) = [each for each in checked(*scanned).all("ol") if each.get("class") == "first"]
     assert [text_of(each) for each in first.iter("span") if each.get("class") == "rank"] == ["1", "2", "3"]
     alone = ScannedDocument(other.document, other.result, (), ())

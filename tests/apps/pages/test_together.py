@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.pages.together import select_together
+from spscanner_rag.apps.pages import scanned_document
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
 
 
@@ -14,6 +16,11 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
     starts = np.arange(len(logits)) * step
     text = " ".join([word] * len(logits))
     return ScanResult("q", text, starts, starts + len(word), np.array(logits, np.float32), len)
+
+
+def select_together(results: list[ScanResult], selection: Selection) -> list[ScannedDocument]:
+    documents = [TextFile("", one.text) for one in results]
+    return scanned_document.select_together(documents, results, selection)
 
 
 def test_neighbours_stay_in_their_document() -> None:
