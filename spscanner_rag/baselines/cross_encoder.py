@@ -88,9 +88,7 @@ class CrossEncoder(Pointwise):
     @property
     def max_length(self) -> int | None:
         """The model's limit for the tokens of query and unit together; None: no limit."""
-        # Before sentence-transformers 6 it was called max_length.
-        key = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
-        length = getattr(self._model, key)
+        length = self._model.max_seq_length
         return int(length) if length is not None and length < 2**31 else None
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:

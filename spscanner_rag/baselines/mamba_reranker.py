@@ -1,4 +1,4 @@
-"""Mamba-2 as a pointwise reranker ("State Space Models are Strong Text Rerankers", Xu et al., 2024)."""
+"""Mamba-1 and Mamba-2 as pointwise rerankers ("State Space Models are Strong Text Rerankers", Xu et al., 2024)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
+from spscanner_rag.baselines.mamba1 import read_config
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint.config import (
-    HEAD_TENSORS,
-    PUBLISHED_VOCAB_SIZE,
-    ScannerSettings,
-    canonical_name,
-)
-from spscanner_rag.checkpoint.file_access import CONFIG, SAFETENSORS, CheckpointError
-from spscanner_rag.checkpoint.hub import HubOptions, locate
-from spscanner_rag.checkpoint.load import model_of, read_settings
-from spscanner_rag.checkpoint.tensor_files import read_headers
-from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
-from spscanner_rag.checkpoint.whole_file import current_files
+from spscanner_rag.checkpoint.config import HEAD_TENSORS, canonical_name
+from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint.hub import HubOptions
+from spscanner_rag.checkpoint.load import Layout, load_checkpoint
+from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
@@ -91,7 +85,7 @@ class PairReader:
 
 
 class MambaReranker(Pointwise):
-    """Mamba-2 reranker (Xu et al., 2024): one logit for each pair of query and unit.
+    """Mamba reranker (Xu et al., 2024): one logit for each pair of query and unit.
 
     The input is "document: {unit}; query: {query};" and an end-of-text token, whose hidden state the head reads.
 
@@ -102,7 +96,7 @@ class MambaReranker(Pointwise):
     Parameters
     ----------
     model : str or Path
-        A local folder or a Hub id, in mamba-ssm's or transformers' layout of a Mamba-2 model. The head is
+        A folder or Hub id of a Mamba-1 or Mamba-2 model, in mamba-ssm's or transformers' layout. The head is
         ``binary_head.weight`` and ``.bias`` (our layout), or ``score.weight``, with or without ``score.bias``
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
     segment_tokens : int, optional
@@ -138,26 +132,11 @@ class MambaReranker(Pointwise):
         self._model, found = load_classifier(
             model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, **hub
         )
+        if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
+            self._model.use_kernels(choose_backend("auto", choice.device).kernels)
         self._pairs = PairReader.of(found, end_token, document_tokens)
         by_device = default_segment_tokens(choice.device.type, self._model.config)
         self.segment_tokens = segment_tokens or by_device
-
-    @classmethod
-    def of_model(
-        cls, model: ScannerModel, tokenizer: Tokenizer, document_tokens: int | None = None
-    ) -> "MambaReranker":
-        """A reranker from a model in memory, such as one in training; the model has no lexical channel."""
-        made = cls.__new__(cls)
-        Pointwise.__init__(made)
-        made.name, made._model = "mamba", model
-        made._pairs = PairReader.of(tokenizer, None, document_tokens)
-        made.segment_tokens = default_segment_tokens(model.device.type, model.config)
-        return made
-
-    @property
-    def document_tokens(self) -> int | None:
-        """Number of tokens at the start of each unit that are read; None: all."""
-        return self._pairs.document_tokens
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text by this model's tokenizer, without special tokens."""
@@ -187,41 +166,31 @@ def load_classifier(
     tokenizer: Tokenizer | str | Path | None = None,
     **hub: Unpack[HubOptions],
 ) -> tuple[ScannerModel, Tokenizer]:
-    """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
-
-    The head is ``binary_head`` (our layout) or ``score`` (transformers', backbone under ``backbone.`` or
-    ``model.``). As `load_checkpoint`, but it refuses a model without a head, with several labels, or with a
-    lexical channel.
-    """
-    folder = current_files(locate(name, **hub))
-    config, settings, _, digests = read_settings(folder)
-    published = config.vocab_size == PUBLISHED_VOCAB_SIZE
-    with digests.checking(folder / SAFETENSORS) as check:
-        found = find_tokenizer(tokenizer, folder, published, check=check, **hub)
-        refuse_small_vocabulary(config, found, folder / CONFIG)
-        headers = read_headers(folder, _name_in_classifier)
-        weight, bias = HEAD_TENSORS
-        if weight not in headers:
-            raise CheckpointError(
-                f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
-            )
-        labels = headers[weight].shape[:1]
-        if labels != (1,):
-            raise CheckpointError(
-                f"{headers[weight].file}: tensor {headers[weight].stored_name} is a head with {labels[0]} labels;"
-                " expected one relevance score"
-            )
-        if settings.lexical_names:
-            raise CheckpointError(
-                f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
-            )
-        absent = {} if bias in headers else {bias: torch.zeros(1)}
-        model = model_of(headers, folder, config, ScannerSettings(), device, dtype, absent=absent)
-    return model, found
+    """Model and tokenizer of a classifier with one label, such as a reranker; the rest is as `load_checkpoint`."""
+    loaded = load_checkpoint(
+        name,
+        device=device,
+        dtype=dtype,
+        tokenizer=tokenizer,
+        encoder=None,
+        require_head=False,
+        layout=RERANKER,
+        **hub,
+    )
+    if not loaded.has_head or loaded.settings.lexical_names:
+        got = "reads with a lexical channel, so it is a scanner"
+        if not loaded.has_head:
+            got = f"neither {HEAD_TENSORS[0]} nor score.weight is there"
+        raise CheckpointError(f"{loaded.folder}: {got}; expected a trained reranker")
+    return loaded.model, loaded.tokenizer
 
 
 def _name_in_classifier(name: str) -> str:
-    """Our name of a tensor of a sequence classifier."""
+    """Our name of a tensor of a sequence classifier: the head is ``score``, the backbone may be ``model``."""
     if name.startswith("score."):
         return name.replace("score.", "binary_head.", 1)
     return canonical_name(name.removeprefix("model."))
+
+
+RERANKER: Final = Layout(read_config, _name_in_classifier)
+"""Ours, `mamba_ssm`'s and transformers', of Mamba-1 and Mamba-2."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 import torch
 from tokenizers import Tokenizer
@@ -31,7 +31,7 @@ from spscanner_rag.checkpoint.file_access import (
     read_word_vectors,
 )
 from spscanner_rag.checkpoint.hub import HubOptions, locate
-from spscanner_rag.checkpoint.tensor_files import TensorHeader, read_headers, read_tensors, verify_headers
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.embedders import TextEncoder
@@ -42,6 +42,16 @@ from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
+
+
+class Layout(NamedTuple):
+    """What a kind of checkpoint has in its files; ``ValueError`` for another kind."""
+
+    config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config  # of the parsed ``config.json``
+    name: Callable[[str], str] = canonical_name  # our name of a tensor
+
+
+SCANNER: Final = Layout()
 
 
 @dataclass
@@ -79,21 +89,23 @@ def load_checkpoint(
     tokenizer: Tokenizer | str | Path | None = None,
     encoder: str | Path | object | None = "default",
     require_head: bool = True,
+    layout: Layout = SCANNER,
     **hub: Unpack[HubOptions],
 ) -> Checkpoint:
     """Load a scanner: its model, tokenizer and settings, from a folder, a Hub id, or None for the bundled one.
 
-    ``dtype`` and ``require_head`` are those of `load_model`. ``tokenizer`` replaces the checkpoint's own: a
-    tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id. ``encoder`` gives the vectors of sentences:
-    "default" for the checkpoint's own, if it has one; None for none; the file, folder or Hub id of a BERT-like
-    sentence-transformers model; or an embedding object of LangChain, LlamaIndex or sentence-transformers.
+    ``dtype`` and ``require_head`` are those of `load_model`; ``layout`` is that of the files. ``tokenizer``
+    replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id. ``encoder``
+    gives the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the file,
+    folder or Hub id of a BERT-like sentence-transformers model; or an embedding object of LangChain, LlamaIndex or
+    sentence-transformers.
 
     Raises `CheckpointError` as `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's
     SHA-256 is not that in ``config.json``. One line, which names the file and the tensor or key.
     """
     folder = locate(name, **hub)
     files = current_files(folder)
-    config, settings, published, digests = read_settings(files)
+    config, settings, published, digests = read_settings(files, layout)
     with digests.checking(files / SAFETENSORS) as check:
         found = find_tokenizer(tokenizer, files, published, check=check, **hub)
         refuse_small_vocabulary(config, found, files / CONFIG)
@@ -101,7 +113,7 @@ def load_checkpoint(
         own = None
         if settings.meaning is not None and encoder is not None:
             own = read_encoder(files / ENCODER, check)
-        model, has_head = _load_weights(files, config, settings, device, dtype, require_head)
+        model, has_head = _load_weights(files, config, settings, device, dtype, require_head, layout)
     source = "default" if name is None else str(name)
     read = {
         SAFETENSORS: True,
@@ -190,12 +202,14 @@ def tensor_shapes(model: ScannerModel) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
-def read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
+def read_settings(
+    folder: Path, layout: Layout = SCANNER
+) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
     """Read ``config.json``: model, settings, whether it is a published scanner, and the digests of its files."""
     path = folder / CONFIG
     with faults_of(path):
         raw = read_json(path)
-        config = read_config(raw)
+        config = layout.config(raw)
         if "spscanner" in raw:
             section = raw["spscanner"]
             if not isinstance(section, dict) or DIGESTS not in section:
@@ -217,11 +231,12 @@ def _load_weights(
     device: torch.device | str,
     dtype: torch.dtype,
     require_head: bool,
+    layout: Layout = SCANNER,
 ) -> tuple[ScannerModel, bool]:
     """The model, and whether its head was in the files."""
     if not dtype.is_floating_point:
         raise CheckpointError(f"dtype is {dtype}; expected a floating-point one, as torch.float32")
-    headers = read_headers(folder, canonical_name)
+    headers = read_headers(folder, layout.name)
     has_head = any(name in headers for name in HEAD_TENSORS)
     if require_head and not has_head:
         raise CheckpointError(
@@ -229,19 +244,9 @@ def _load_weights(
             " expected a scanner: train one with it as --base"
         )
     absent = {} if has_head else _new_head(config)
-    return model_of(headers, folder, config, settings, device, dtype, absent=absent), has_head
-
-
-def model_of(
-    headers: Mapping[str, TensorHeader],
-    folder: Path,
-    config: Mamba2Config,
-    settings: ScannerSettings,
-    device: torch.device | str,
-    dtype: torch.dtype,
-    absent: Mapping[str, torch.Tensor],
-) -> ScannerModel:
-    """A model in evaluation mode, of verified tensors and of those that are ``absent`` from the files."""
+    weight, bias = HEAD_TENSORS
+    if bias not in headers and weight in headers and headers[weight].stored_name != weight:
+        absent = {bias: torch.zeros(1)}  # the heads of transformers' classifiers have none
     compute_in_forks()  # converting weights is already a computation
     # An absurd number of layers costs nothing: one more than there are tensors is enough to miss one.
     bounded = replace(config, n_layer=min(config.n_layer, len(headers) + 1))
@@ -255,7 +260,7 @@ def model_of(
     verify_headers(headers, expected, folder)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
-    return model.eval()
+    return model.eval(), has_head
 
 
 def _new_head(config: Mamba2Config) -> dict[str, torch.Tensor]:

@@ -22,7 +22,7 @@ KINDS = {
     "crossencoder": "crossencoder:MODEL, a sentence-transformers cross-encoder",
     "lateinteraction": "lateinteraction or lateinteraction:MODEL, token vectors of a ColBERT or another embedding "
     "model (default: all-MiniLM-L6-v2)",
-    "mamba": "mamba:MODEL, a Mamba-2 reranker",
+    "mamba": "mamba:MODEL, a Mamba-1 or Mamba-2 reranker",
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
     "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
     "blocksearch": "blocksearch:MODEL, a language model that reads all units and answers with a code",

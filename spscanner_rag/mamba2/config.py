@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 # The keys of "ssm_cfg" (arguments of mamba_ssm's `Mamba2`), and the other keys, that are fields of `Mamba2Config`.
 _SSM_FIELDS: Final = (
@@ -42,6 +42,7 @@ class Mamba2Config:
     Names and defaults: ``mamba_ssm/models/config_mamba.py`` and ``modules/mamba2.py`` of state-spaces/mamba.
     """
 
+    mixer: ClassVar[Any] = None  # the class of its layers, where it is not `Mamba2Mixer`
     d_model: int  # width of the residual stream
     n_layer: int
     vocab_size: int  # token ids are below this number

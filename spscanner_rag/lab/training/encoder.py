@@ -27,7 +27,7 @@ from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
-from spscanner_rag.results.coverage import relevant_units
+from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -128,12 +128,11 @@ def read_sources(
 
 def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], list[Asked]]:
     units = SentenceSegmenter().segment(document.text)
-    starts, ends = (np.array([unit[side] for unit in units], np.int64) for side in (0, 1))
-    asked = []
+    spans, asked = Spans.of(units), []
     rng = random.Random(document.doc_id)
     names = sorted({found.group() for found in _NAME.finditer(document.text)})
     for question in document.questions:
-        relevant = np.flatnonzero(relevant_units(starts, ends, question.evidence))
+        relevant = np.flatnonzero(relevant_units(spans.starts, spans.ends, question.evidence))
         is_open = not question.answerable or not question.evidence
         if is_open or (0 < len(relevant) <= MOST_EVIDENCE and not question.ambiguous):
             changed = None if is_open else _near_miss(question, document.text, names, rng)
@@ -173,16 +172,8 @@ class Finetuning(ABC):
     The learning rate rises over `WARMUP_STEPS` and falls to 0 along a cosine. Word embeddings are frozen: they are
     half of the weights, and few words of a new document were trained on.
 
-    Parameters
-    ----------
-    file : EncoderFile
-        Where training starts.
-    sources : dict of str to Source
-    steps : int
-    seed : int, default 0
-        With the number of a step, determines what it draws.
-    own : dict of str to Tensor
-        Further weights, which are trained at ten times the rate.
+    ``seed``, with the number of a step, determines what it draws; ``own`` are further weights, trained at ten
+    times the rate.
     """
 
     def __init__(

@@ -94,6 +94,7 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
+        self.kernels = BackendChoice(TORCH_KERNELS, "of another library's model")
         if isinstance(model, ScannerModel):
             self.kernels = choose_training_kernels(model.device)
             model.use_kernels(self.kernels.kernels)
@@ -238,7 +239,7 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
         left = 1 - math.sqrt(done)
     else:
         done = (step - warmup) / max(1, recipe.steps - warmup)
-        left = (1 + math.cos(math.pi * done)) / 2
+        left = 1 - done if recipe.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
     return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +18,13 @@ from spscanner_rag.encoder.bert import quantized, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_answers, unrelated_cosines
 from spscanner_rag.lab.evidence.calibration import fit_platt
-from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import by_document, sample_questions
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.cross_reader import CrossTraining
 from spscanner_rag.lab.training.encoder import EncoderTraining, Finetuning, read_sources
 from spscanner_rag.lab.training.model_card import write_model_card
-from spscanner_rag.results.coverage import relevant_units
+from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.folding import fold_units, folded
 
@@ -51,18 +52,10 @@ def read_for_fit(
     """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder."""
     for answerable in (True, False):
         sample = sample_questions(documents, per_source, answerable=answerable)
-        for source, asked in sample.items():
-            for document, questions in by_document(asked):
-                units = fold_units(scanner.segment(document.text))
-                sentences = [unit.model_text for unit in units]
-                vectors = meaning.vectors(sentences)
-                requests = [(question.text, document.text, units) for question in questions]
-                for question, logits in zip(questions, scanner.score_units_many(requests), strict=True):
-                    starts, ends = (np.array([unit[side] for unit in units], np.int64) for side in (0, 1))
-                    relevant = relevant_units(starts, ends, question.evidence if answerable else ())
-                    if relevant.any() or not answerable:
-                        cosines = meaning.cosines(question.text, vectors)
-                        yield Fitted(source, logits, cosines, relevant, question.text, sentences)
+        for document, questions in by_document(chain.from_iterable(sample.values())):
+            for one in _read(scanner, meaning, document, questions, answerable):
+                if one.relevant.any() or not answerable:
+                    yield one
 
 
 def read_elsewhere(
@@ -74,12 +67,20 @@ def read_elsewhere(
     for number, (document, _) in enumerate(asked):
         other, question = asked[(number + len(asked) // 2) % len(asked)]
         if other.source != document.source:
-            units = fold_units(scanner.segment(document.text))
-            sentences = [unit.model_text for unit in units]
-            logits = scanner.score_units(question.text, document.text, units)
-            cosines = meaning.cosines(question.text, meaning.vectors(sentences))
-            none = np.zeros(len(units), bool)
-            yield Fitted(document.source, logits, cosines, none, question.text, sentences)
+            yield from _read(scanner, meaning, document, [question], answered=False)
+
+
+def _read(
+    scanner: Scanner, meaning: Meaning, document: Document, questions: Sequence[Question], answered: bool
+) -> Iterator[Fitted]:
+    units = fold_units(scanner.segment(document.text))
+    spans, sentences = Spans.of(units), [unit.model_text for unit in units]
+    vectors = meaning.vectors(sentences)
+    requests = [(question.text, document.text, units) for question in questions]
+    for question, logits in zip(questions, scanner.score_units_many(requests), strict=True):
+        relevant = relevant_units(spans.starts, spans.ends, question.evidence if answered else ())
+        cosines = meaning.cosines(question.text, vectors)
+        yield Fitted(document.source, logits, cosines, relevant, question.text, sentences)
 
 
 def fitted_weights(

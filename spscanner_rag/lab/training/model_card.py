@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.checkpoint.whole_file import write_whole
@@ -16,15 +18,25 @@ MODEL_CARD = "README.md"
 
 
 def write_model_card(
-    folder: Path, model: ScannerModel, settings: ScannerSettings, word_vectors: WordVectors | None = None
+    folder: Path,
+    model: nn.Module,  # a `ScannerModel`, or a sequence classifier of transformers
+    settings: ScannerSettings,
+    word_vectors: WordVectors | None = None,
 ) -> None:
     """Write ``README.md`` into a checkpoint folder."""
     training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
     parameters = sum(parameter.numel() for parameter in model.parameters())
     best = training.get("best_step")
-    outside_embedding = parameters - model.backbone.embedding.weight.numel()
+    if isinstance(model, ScannerModel):
+        reader, embedding = "MambaReranker", model.backbone.embedding
+        number = 2 if config.mixer is None else 1
+        kind = f"Mamba-{number}, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"
+    else:
+        reader, embedding = "CrossEncoder", model.get_input_embeddings()
+        kind = f"{type(model).__name__}, {config.num_hidden_layers} layers, width {config.hidden_size}"
+    outside_embedding = parameters - embedding.weight.numel()
     facts = [
-        ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
+        ("Architecture", kind),
         ("Parameters", f"{parameters:,}, of which {outside_embedding:,} outside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
@@ -37,7 +49,7 @@ def write_model_card(
         ("Made with", f"spscanner-rag {__version__}"),
     ]
     parts = [
-        *_opening(folder.name, training["stage"]),
+        *_opening(folder.name, training["stage"], reader),
         _table(("", ""), facts),
         "## Trained on",
         *_trained_on(training),
@@ -55,15 +67,15 @@ def _encoder(record: dict[str, Any]) -> str:
     return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}{cross}"
 
 
-def _opening(name: str, stage: str) -> list[str]:
-    """Title, description and usage."""
+def _opening(name: str, stage: str, reader: str) -> list[str]:
+    """Title, description and usage; ``reader`` is the class that reads a reranker."""
     shown = one_line(name)
     if stage == "reranker":
-        call = f'reranker = MambaReranker({json.dumps(shown)}, "passage")'
+        call = f'reranker = {reader}({json.dumps(shown)}, "passage")'
         return [
-            f"# {markdown_text(name)}: a Mamba-2 reranker",
-            "Reads a passage with a question after it and gives the pair a relevance logit.",
-            f"```python\nfrom spscanner_rag.baselines import MambaReranker\n\n{call}\n```",
+            f"# {markdown_text(name)}: a reranker",
+            "Reads a passage together with a question and gives the pair a relevance logit.",
+            f"```python\nfrom spscanner_rag.baselines import {reader}\n\n{call}\n```",
         ]
     call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"
     return [

@@ -8,7 +8,7 @@ from typing import Any
 
 _CHOICES = {
     "stage": ("evidence", "reranker"),
-    "schedule": ("cosine", "constant"),
+    "schedule": ("cosine", "linear", "constant"),
     "dtype": ("bfloat16", "float32", "auto"),
     "rerank_unit": ("sentence", "chunk", "passage", "document"),
 }
@@ -35,7 +35,7 @@ class Recipe:
     """
 
     stage: str = "evidence"
-    """`"evidence"` trains a scanner; `"reranker"` a reranker, which reads a passage and then the question."""
+    """`"evidence"` trains a scanner; `"reranker"` a reranker of passages: Mamba, or a transformer (`--base`)."""
     steps: int = 15000
     """Optimizer steps. The paper trains 15,625, and its 1.3b model 6,250."""
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
@@ -48,7 +48,7 @@ class Recipe:
     final_learning_rate: float = 1e-5
     """Peak and end of the schedule."""
     schedule: str = "cosine"
-    """The rate falls as a cosine from the warm-up on; or `"constant"`: only in the last `cooldown_share`."""
+    """How the rate falls after the warm-up; or `"linear"`; or `"constant"`: only in the last `cooldown_share`."""
     cooldown_share: float = 0.2
     """Share of the steps in which a constant rate falls, as 1 minus a square root."""
     warmup_share: float = 0.1
@@ -118,14 +118,7 @@ class Recipe:
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0 to below 1")
-        for broken, message in self._rules():
-            if broken:
-                raise ValueError(message)
-
-    def _rules(self) -> tuple[tuple[bool, str], ...]:
-        """Combinations that no run can use, each with its message."""
-        lexical_all = self.lexical_match and self.lexical_surroundings
-        return (
+        for broken, message in (
             (
                 min(self.sequence_tokens, default=0) < 64,
                 f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens",
@@ -136,15 +129,21 @@ class Recipe:
                 "expected at most as many random ones as there are negatives",
             ),
             (
+                self.stage == "reranker" and (self.lexical_match or self.lexical_prior),
+                "lexical_match or lexical_prior is true, but a reranker has no lexical channel; expected false",
+            ),
+            (
                 self.lexical_surroundings and not self.lexical_prior,
                 "lexical_surroundings is true without lexical_prior; expected both, or the prior alone",
             ),
             (
-                self.lexical_soft and not lexical_all,
+                self.lexical_soft and not (self.lexical_match and self.lexical_surroundings),
                 "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; expected "
                 "all four",
             ),
-        )
+        ):
+            if broken:
+                raise ValueError(message)
 
     def to_dict(self) -> dict[str, Any]:
         """All values, for the model card and the checkpoint."""

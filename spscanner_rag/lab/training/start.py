@@ -7,8 +7,10 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from spscanner_rag.baselines.mamba_reranker import RERANKER
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.checkpoint.file_access import TOKENIZER, WORD_VECTORS, read_json, read_word_vectors
+from spscanner_rag.checkpoint.load import SCANNER, Layout
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.lab.evidence.questions import Document
@@ -40,7 +42,11 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
             "give one of --base and --config"
         )
     if files.config is not None:
-        _read_shape(files.config, recipe.vocab_size)
+        shape = _read_shape(files.config, recipe.vocab_size, recipe)
+        if recipe.recall_start and shape.mixer is not None:
+            raise ValueError(
+                f"recall_start is true, but {files.config} is of Mamba-1; expected false, or Mamba-2"
+            )
     else:
         locate(files.base)
     starts = recipe.embedding_start and files.config is not None
@@ -65,10 +71,11 @@ def start_checkpoint(
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
     torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel
-    loaded = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
-    base = replace(
-        loaded, meaning=None
-    )  # the scanner learns and is measured alone; its encoder stays as it is
+    layout = _layout(recipe)
+    loaded = load_checkpoint(
+        files.base, device=device, dtype=torch.float32, require_head=False, layout=layout
+    )
+    base = replace(loaded, meaning=None)  # it learns and is measured alone; its encoder stays as it is
     own = base.settings
     if not base.has_head:
         return _with_parts(base, _read_as(own, recipe), files)
@@ -101,7 +108,7 @@ def _from_nothing(
         files.out.mkdir(parents=True, exist_ok=True)
         with whole_file(stored) as unfinished:
             tokenizer.save(str(unfinished))
-    config = _read_shape(files.config, tokenizer.get_vocab_size())
+    config = _read_shape(files.config, tokenizer.get_vocab_size(), recipe)
     settings = _read_as(ScannerSettings(), recipe)
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings)
@@ -121,9 +128,13 @@ def _from_nothing(
     )
 
 
-def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
+def _layout(recipe: Recipe) -> Layout:
+    return RERANKER if recipe.stage == "reranker" else SCANNER
+
+
+def _read_shape(path: Path, vocab_size: int, recipe: Recipe) -> Mamba2Config:
     try:
-        return Mamba2Config.from_dict(read_json(path) | {"vocab_size": vocab_size})
+        return _layout(recipe).config(read_json(path) | {"vocab_size": vocab_size})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

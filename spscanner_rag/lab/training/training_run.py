@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
-from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.reranker import RerankerStage
+from spscanner_rag.lab.training.stages.transformer import TransformerStage, is_transformer
 from spscanner_rag.lab.training.start import RunFiles, check_start
 from spscanner_rag.lab.training.state_file import check_state
 from spscanner_rag.scan.devices import choose
@@ -47,8 +46,7 @@ class TrainingRun:
         check_start(files, recipe)
         inputs = inputs_of(files)
         check_state(files.out, recipe, inputs)
-        stage = RerankerStage if recipe.stage == "reranker" else EvidenceStage
-        self.stage = stage(files, recipe, device, notify)
+        self.stage = _stage_of(files, recipe)(files, recipe, device, notify)
         if recipe.keep_best and not self.stage.held_out:
             raise ValueError(
                 "keep_best is true, but there is nothing to choose by; expected --validation files, or "
@@ -85,22 +83,9 @@ class TrainingRun:
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)
-        self._save(chosen, validation)
-        return validation
-
-    def _save(self, checkpoint: Checkpoint, validation: Validation | None) -> None:
-        folder = self.files.out
         settings = replace(self.start.settings, training=self._summary(validation))
-        save_checkpoint(
-            folder,
-            checkpoint.model,
-            settings,
-            checkpoint.tokenizer,
-            dtype=torch.bfloat16,
-            word_vectors=checkpoint.word_vectors,
-            encoder=checkpoint.encoder_file,
-        )
-        write_model_card(folder, checkpoint.model, settings, checkpoint.word_vectors)
+        self.stage.save(replace(chosen, settings=settings))
+        return validation
 
     def _is_due(self, step: int) -> bool:
         if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best
@@ -148,6 +133,12 @@ class TrainingRun:
             },
             **({"before": before} if before else {}),
         }
+
+
+def _stage_of(files: RunFiles, recipe: Recipe) -> type[EvidenceStage]:
+    if recipe.stage == "evidence":
+        return EvidenceStage
+    return TransformerStage if is_transformer(files.base) else RerankerStage
 
 
 def steps_before(record: object, recipe: Recipe) -> int:

@@ -134,12 +134,16 @@ def test_a_loss_that_is_no_number_ends_the_run_before_the_weights_change(
     torch.testing.assert_close(run.model.backbone.embedding.weight, before, rtol=0, atol=0)
 
 
-def test_the_rate_warms_up_and_ends_at_the_final_one() -> None:
-    recipe = Recipe(steps=100, learning_rate=1.0, final_learning_rate=0.1, warmup_share=0.1)
-    rates = [learning_rate_at(step, recipe) for step in range(100)]
-    assert [rates[0], rates[9]] == pytest.approx([0.1, 1.0])
-    assert rates == [*sorted(rates[:10]), *sorted(rates[10:], reverse=True)]
-    assert rates[-1] == pytest.approx(0.1, abs=2e-3)
+@pytest.mark.parametrize(
+    ("schedule", "first_quarter"), [("cosine", 0.1 + 0.9 * (1 + 0.5**0.5) / 2), ("linear", 0.1 + 0.9 * 0.75)]
+)
+def test_the_rate_warms_up_and_ends_at_the_final_one(schedule: str, first_quarter: float) -> None:
+    recipe = Recipe(
+        steps=100, learning_rate=1.0, final_learning_rate=0.1, warmup_share=0.2, schedule=schedule
+    )
+    rates = [learning_rate_at(step, recipe) for step in range(101)]
+    assert [rates[0], rates[19], rates[40], rates[100]] == pytest.approx([0.05, 1.0, first_quarter, 0.1])
+    assert rates == [*sorted(rates[:20]), *sorted(rates[20:], reverse=True)]
 
 
 def test_a_constant_rate_falls_only_in_its_last_steps() -> None:

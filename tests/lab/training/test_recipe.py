@@ -50,6 +50,7 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("stage = 'teacher'", "stage is 'teacher'; expected 'evidence' or 'reranker'$"),
         ("ranking_weight = -1", "ranking_weight is -1.0; expected at least 0"),
         ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
+        ("stage = 'reranker'\nlexical_match = true", "a reranker has no lexical channel"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         (
             "rerank_negatives = 3\nrerank_random = 4",

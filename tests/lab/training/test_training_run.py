@@ -168,11 +168,9 @@ def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus
 @pytest.mark.parametrize(
     ("given", "more", "message"),
     [
-        ("NEW --base FOLDER DATA", "", "either a base checkpoint"),
         ("DATA", "", "either a base checkpoint"),
         ("NEW --data FOLDER/no.jsonl", "", "no such file"),
         ("NEW --data FOLDER/broken.jsonl", "", "line 1: expected a string under 'text'"),
-        ("--config FOLDER/odd.json DATA", "", "headdim"),
         ("NEW DATA --validation CORPUS", "", "every training document shares text"),
         ("NEW --data FOLDER/walks.txt", "", "expected questions, which `spscanner synthesize` makes"),
         ("NEW", "", "expected --data with questions"),
@@ -197,7 +195,6 @@ def test_bad_input_is_one_line_and_trains_nothing(
     written(tmp_path, "walks.txt", "Captain Brown signed the treaty.")
     written(tmp_path, "broken.jsonl", '{"doc_id": "a"}\n')
     written(tmp_path, "mean.jsonl", line.replace('"source": "walks"', '"source": "macro"'))
-    written(tmp_path, "odd.json", json.dumps(SHAPE | {"d_model": 17}))
     places = {"NEW": f"--config {shape}", "DATA": f"--data {corpus_file}", "CORPUS": corpus_file}
     for name, place in (places | {"FOLDER": tmp_path}).items():
         given = given.replace(name, str(place))

@@ -93,31 +93,33 @@ class SharedTextFinder:
         return (text[unit.start : unit.end] for unit in self._segmenter.segment(text))
 
 
-def shared_documents(training: Iterable[Document], held_out: Iterable[Document]) -> list[SharedDocument]:
-    """Training documents to drop, in their order. Each is read once."""
-    finder = SharedTextFinder(held_out)
-    if not finder.held_out_documents:  # spares reading the training documents
-        return []
-    return [shared for shared in map(finder.find, training) if shared is not None]
-
-
 def find_shared(
     training: Callable[[], Iterable[Document]], held_out: Iterable[Document], notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
-    """`shared_documents` by source and id, with a message; ``ValueError`` if no training document is left."""
-    found = shared_documents(training(), held_out)
-    shared = {(document.source, document.doc_id): document for document in found}
+    """Training documents to drop, by source and id, with a message; ``ValueError`` if none is left to train on."""
+    finder = SharedTextFinder(held_out)
+    shared: dict[tuple[str, str], SharedDocument] = {}
+    if not finder.held_out_documents:  # spares reading the training documents
+        return shared
+    left = False
+    for document in training():
+        found = finder.find(document)
+        if found is None:
+            left = True
+        else:
+            shared[found.source, found.doc_id] = found
     if not shared:
         return shared
-    first = found[0]
-    if all((document.source, document.doc_id) in shared for document in training()):
+    first = next(iter(shared.values()))
+    example = f"{first.doc_id!r}, with {first.held_out_doc_id!r}: {first.example!r}"
+    if not left:
         raise ValueError(
-            f"every training document shares text with documents to validate on, such as {first.doc_id!r} with "
-            f"{first.held_out_doc_id!r}: {first.example!r}; expected other documents to validate on"
+            f"every training document shares text with documents to validate on, such as {example}; expected "
+            "other documents to validate on"
         )
     notify(
-        f"{len(found):,} documents are not trained on: they share text with documents to validate on; the "
-        f"first is {first.doc_id!r}, with {first.held_out_doc_id!r}: {first.example!r}"
+        f"{len(shared):,} documents are not trained on: they share text with documents to validate on; the "
+        f"first is {example}"
     )
     return shared
 

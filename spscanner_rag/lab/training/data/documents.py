@@ -3,14 +3,12 @@
 import os
 import tempfile
 import weakref
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
-from spscanner_rag.scan.prepare import PreparedText, Reading
 
 
 class DocumentStore:
@@ -40,6 +38,11 @@ class DocumentStore:
 
     def __iter__(self) -> Iterator[Document]:
         return (self.document(number) for number in range(len(self)))
+
+    @property
+    def bytes(self) -> int:
+        """The length of all texts."""
+        return sum(length for _, _, length in self._entries)
 
     def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
         """Forget documents, given by source and id; the others are renumbered."""
@@ -103,32 +106,3 @@ def _texts(path: Path) -> Iterator[str]:
         else:
             lines.append(line)
     yield "".join(lines)
-
-
-KEPT_CHARACTERS = 20_000_000
-"""Characters of the texts in memory, which take about 300 MB when they are prepared."""
-
-
-class PreparedTexts:
-    """The documents of a store, cut and tokenized; the last used stay in memory, up to ``kept_characters``."""
-
-    def __init__(
-        self, documents: DocumentStore, reading: Reading, kept_characters: int = KEPT_CHARACTERS
-    ) -> None:
-        self._documents, self._reading, self._most = documents, reading, kept_characters
-        self._kept: OrderedDict[int, tuple[int, PreparedText]] = OrderedDict()  # with their characters
-        self.characters = 0
-
-    def get(self, number: int) -> PreparedText:
-        """Text ``number`` of the store, prepared."""
-        if number in self._kept:
-            self._kept.move_to_end(number)
-            return self._kept[number][1]
-        text = self._documents.document(number).text
-        prepared = self._reading.prepare(text)
-        self._kept[number] = len(text), prepared
-        self.characters += len(text)
-        while self.characters > self._most and len(self._kept) > 1:
-            _, (oldest, _) = self._kept.popitem(last=False)
-            self.characters -= oldest
-        return prepared

@@ -1,11 +1,12 @@
 """Training examples from documents: a question, a stretch of its document and a label for every sentence."""
 
 import random
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.training.data.documents import DocumentStore, PreparedTexts
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.questions import Drawn, QuestionDraw
 from spscanner_rag.lab.training.data.stretches import Example, full_stretch, room_for
 from spscanner_rag.lab.training.recipe import Recipe
@@ -14,6 +15,9 @@ from spscanner_rag.scan.prepare import PreparedText, Reading
 
 MAX_DRAWS = 1000
 """Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
+
+KEPT_BYTES = 20_000_000
+"""Of the texts in memory, which take about 300 MB when they are prepared."""
 
 
 class ExampleSource:
@@ -27,7 +31,9 @@ class ExampleSource:
         self.reading, self.recipe = reading, recipe
         self._draw = QuestionDraw(documents, recipe)
         self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
-        self._texts = PreparedTexts(documents, reading)
+        # as many as have `KEPT_BYTES` on the average, since all are drawn
+        most = max(1, KEPT_BYTES * len(documents) // max(1, documents.bytes))
+        self._prepared = lru_cache(most)(lambda number: reading.prepare(documents.document(number).text))
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long."""
@@ -43,7 +49,7 @@ class ExampleSource:
         )
 
     def _cut(self, drawn: Drawn, length: int, draw: random.Random) -> Example | None:
-        prepared = self._texts.get(drawn.document)
+        prepared = self._prepared(drawn.document)
         if not prepared.units:
             return None
         wanted = np.zeros(len(prepared.units), bool)

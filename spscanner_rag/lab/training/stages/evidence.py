@@ -1,13 +1,14 @@
 """The evidence stage: questions with known evidence, from files to a scanner."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.evidence.questions import Document, read_documents, refuse_names_of_means
 from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.lab.training import Notify
@@ -16,6 +17,7 @@ from spscanner_rag.lab.training.data.decontamination import find_shared
 from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.loop import Objective
+from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
@@ -107,11 +109,22 @@ class EvidenceStage:
         measures = {
             source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
         }
-        shown = {
-            source: {f"@{k}": value for k, value in recall.items()} for source, recall in recalls.items()
-        }
-        lines = Validation.of(0.0, shown, "recall").lines
-        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, lines)
+        shown = {source: {f"@{k}": value for k, value in own.items()} for source, own in measures.items()}
+        return replace(Validation.of(recalls["macro"][CHOICE_CUTOFF], shown, "recall"), measures=measures)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write checkpoint and model card."""
+        folder, model, settings = self._files.out, checkpoint.model, checkpoint.settings
+        save_checkpoint(
+            folder,
+            model,
+            settings,
+            checkpoint.tokenizer,
+            dtype=torch.bfloat16,
+            word_vectors=checkpoint.word_vectors,
+            encoder=checkpoint.encoder_file,
+        )
+        write_model_card(folder, model, settings, checkpoint.word_vectors)
 
     def trained_on(self) -> dict[str, Any]:
         """Numbers of questions, and of documents that were left out."""

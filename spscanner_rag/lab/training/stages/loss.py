@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.baselines.mamba_reranker import PairReader
@@ -15,10 +16,10 @@ from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.text.units import readable
 
-Column = Sequence[TokenSequence]
-"""Pairs of one question, the right one first."""
+Column = Sequence[Any]
+"""Pairs of one question, the right one first, as `MambaPairs` or `TransformerPairs` lay them out."""
 
 
 class EvidenceObjective:
@@ -64,35 +65,77 @@ class EvidenceObjective:
         return loss
 
 
+class MambaPairs:
+    """Pairs as a Mamba reranker reads them: the passage, the question and the end token, whose logit counts."""
+
+    def __init__(self, reader: PairReader) -> None:
+        self._reader = reader
+
+    def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401 - its ``input_ids`` are read
+        """The tokens of a pair, whose passage is cut after ``length``."""
+        return replace(self._reader, document_tokens=length).sequence(question, passage)
+
+    def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+        """Logits of pairs read in one pass, (pairs,); ``dtype`` is that of matrix products."""
+        return model.score(torch.cat(unit_states(model, pairs, dtype)))
+
+
+class TransformerPairs(MambaPairs):
+    """Pairs as a sequence classifier of transformers reads them: two texts, of which the longer one is cut."""
+
+    def __init__(self, tokenizer: Any, most_tokens: int) -> None:  # noqa: ANN401 - transformers' own
+        self._tokenizer, self._most_tokens = tokenizer, most_tokens
+
+    def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401
+        """The tokens of a pair, at most ``length`` in all."""
+        most = min(length, self._most_tokens)
+        return self._tokenizer(readable(question), readable(passage), truncation=True, max_length=most)
+
+    def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+        """Logits of pairs in one padded batch: (pairs,)."""
+        inputs = self._tokenizer.pad(list(pairs), return_tensors="pt").to(model.device)
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+            logits: Tensor = model(**inputs).logits
+        return logits[:, 0].float()
+
+
 class RerankerObjective:
     """Softmax cross-entropy over the column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
 
     L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer and the others are
-    those of the negatives; each logit is read from the end token of a pair.
+    those of the negatives, whatever kind of model reads the pairs.
     """
 
-    def __init__(self, passages: PassageDraw, reader: PairReader, recipe: Recipe) -> None:
-        self._passages, self._reader, self._recipe = passages, reader, recipe
+    def __init__(self, passages: PassageDraw, pairs: MambaPairs, recipe: Recipe) -> None:
+        self._passages, self._pairs, self._recipe = passages, pairs, recipe
 
     def example(self, number: int, length: int) -> Column:
-        """Column ``number``, of pairs whose documents are cut after ``length`` tokens."""
-        column, reader = self._passages.column(number), replace(self._reader, document_tokens=length)
-        return [reader.sequence(column.question, passage) for passage in column.passages]
+        """Column ``number``, of pairs whose passages are cut after ``length`` tokens."""
+        column = self._passages.column(number)
+        return [self._pairs.pair(column.question, passage, length) for passage in column.passages]
 
     def tokens(self, example: Column) -> int:
         """The number of tokens in all pairs."""
         return sum(len(pair.input_ids) for pair in example)
 
-    def losses(self, model: ScannerModel, examples: Sequence[Column]) -> Iterator[Tensor]:
+    def losses(self, model: nn.Module, examples: Sequence[Column]) -> Iterator[Tensor]:
         """The parts of a step's loss; a column is not divided."""
-        most = self._recipe.tokens_per_pass
-        for members in passes(list(map(self.tokens, examples)), most, packs=True):
+        recipe = self._recipe
+        for members in passes(list(map(self.tokens, examples)), recipe.tokens_per_pass, packs=True):
             pairs = [pair for number in members for pair in examples[number]]
-            ends: dict[int, Tensor] = {}
-            for together in passes([len(pair.input_ids) for pair in pairs], most, model.kernels.packs):
-                states = unit_states(model, [pairs[number] for number in together], self._recipe.dtype)
-                ends.update(zip(together, states, strict=True))
-            logits = model.score(torch.cat([ends[number] for number in range(len(pairs))]), None)
-            right = torch.zeros((), dtype=torch.int64, device=model.device)  # the first one
+            logits = pair_logits(self._pairs, model, pairs, recipe.tokens_per_pass, recipe.dtype)
+            right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
             columns = torch.split(logits, [len(examples[number]) for number in members])
             yield torch.stack([F.cross_entropy(column, right) for column in columns]).sum() / len(examples)
+
+
+def pair_logits(
+    kind: MambaPairs, model: nn.Module, pairs: Sequence[Any], most_tokens: int, dtype: str
+) -> Tensor:
+    """Logits of pairs, (pairs,), read in passes of ``most_tokens``."""
+    packs = isinstance(model, ScannerModel) and model.kernels.packs
+    found: dict[int, Tensor] = {}
+    for together in passes([len(pair.input_ids) for pair in pairs], most_tokens, packs):
+        logits = kind.logits(model, [pairs[number] for number in together], dtype)
+        found.update(zip(together, logits.unbind(), strict=True))
+    return torch.stack([found[number] for number in range(len(pairs))])

@@ -1,26 +1,24 @@
-"""The reranker stage: questions with known evidence, from files to a Mamba-2 reranker of passages."""
+"""The reranker stage: questions with known evidence, from files to a Mamba reranker of passages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.mamba_reranker import END_TOKENS, MambaReranker, PairReader
+from spscanner_rag.baselines.mamba_reranker import END_TOKENS, PairReader
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.metrics import Measure, best_first, ranking_metrics
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked
-from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
-from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
-from spscanner_rag.lab.training.stages.loss import RerankerObjective
-from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective, pair_logits
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.text.units import Segmenter
@@ -36,28 +34,18 @@ class RerankerStage(EvidenceStage):
 
     measured = "validation_ranking"
 
-    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
-        parts = [
-            name for name in ("match", "prior", "surroundings", "soft") if getattr(recipe, f"lexical_{name}")
-        ]
-        if parts:
-            raise ValueError(
-                f"lexical_{parts[0]} is true, but a reranker has no lexical channel; expected false, or stage = "
-                '"evidence"'
-            )
-        super().__init__(files, recipe, device, notify)
-        self._segmenter = segmenter_of(cast(UnitKind, recipe.rerank_unit))
-
     def start(self) -> Checkpoint:
         """The reranker to train."""
-        return as_reranker(super().start(), self._recipe.seed)
+        checkpoint = as_reranker(super().start(), self._recipe.seed)
+        self._pairs = MambaPairs(PairReader.of(checkpoint.tokenizer))
+        return checkpoint
 
     def objective(self, start: Checkpoint) -> RerankerObjective:
         """The passage with the answer among hard negatives."""
         recipe = self._recipe
-        passages = PassageDraw(self._documents, recipe, self._segmenter)
-        self._drawn = passages
-        return RerankerObjective(passages, PairReader.of(start.tokenizer), recipe)
+        self._segmenter = segmenter_of(cast(UnitKind, recipe.rerank_unit))
+        self._drawn = passages = PassageDraw(self._documents, recipe, self._segmenter)
+        return RerankerObjective(passages, self._pairs, recipe)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint as it is: only the order of a reranker's logits is trained."""
@@ -68,25 +56,35 @@ class RerankerStage(EvidenceStage):
         sample = self._validation_sample(final)
         if not sample:
             return None
-        most_tokens = max(self._recipe.sequence_tokens)
-        reranker = MambaReranker.of_model(checkpoint.model, checkpoint.tokenizer, most_tokens)
-        measures = validate(reranker, self._segmenter, sample)
+        recipe = self._recipe
+
+        def score(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+            pairs = [self._pairs.pair(question, text, max(recipe.sequence_tokens)) for text in texts]
+            found = pair_logits(self._pairs, checkpoint.model, pairs, recipe.tokens_per_pass, "float32")
+            return found.cpu().numpy()
+
+        with torch.inference_mode():
+            measures = validate(score, self._segmenter, sample)
         return Validation.of(measures["macro"]["mrr@10"], measures, "ranking")
 
 
+ScoreTexts = Callable[[str, Sequence[str]], NDArray[np.float32]]
+"""From a question and texts to their logits: (texts,)."""
+
+
 def validate(
-    reranker: MambaReranker, segmenter: Segmenter, sample: Mapping[str, Sequence[Asked]]
+    score: ScoreTexts, segmenter: Segmenter, sample: Mapping[str, Sequence[Asked]]
 ) -> dict[str, dict[str, float]]:
     """Mean measures by source and their "macro"; evidence beyond the `RERANKED` best of BM25 is not found."""
     found = {
-        source: _means([_measured(reranker, segmenter, *asked) for asked in questions])
+        source: _means([_measured(score, segmenter, *asked) for asked in questions])
         for source, questions in sample.items()
     }
     return found | {"macro": _means(list(found.values()))}
 
 
 def _measured(
-    reranker: MambaReranker, segmenter: Segmenter, document: Document, question: Question
+    score: ScoreTexts, segmenter: Segmenter, document: Document, question: Question
 ) -> dict[str, float]:
     text = document.text
     units = segmenter.segment(text)
@@ -97,7 +95,7 @@ def _measured(
     first = bm25_scores(index_words([unit.model_text for unit in units]), question.text)
     best = best_first(first, len(units))[:RERANKED]
     scores = np.full(len(units), -np.inf)
-    scores[best] = reranker.score_texts(question.text, [text[units[n].start : units[n].end] for n in best])
+    scores[best] = score(question.text.strip(), [text[units[n].start : units[n].end] for n in best])
     measured = ranking_metrics(scores, relevant, (1, 10))
     return {f"{name}@{k}": measured[Measure(name, k)] for name, k in _MEASURES}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data import decontamination
-from spscanner_rag.lab.training.data.decontamination import shared_documents
+from spscanner_rag.lab.training.data.decontamination import SharedDocument, SharedTextFinder
 
 WORDS = "otter heron badger lynx river stone winter quiet seven letter harbour window copper garden".split()
 
@@ -26,6 +26,10 @@ def document(doc_id: str, *sentences: str, source: str = "made") -> Document:
 
 def sentences(*numbers: int) -> list[str]:
     return [sentence(number) for number in numbers]
+
+
+def shared_documents(training: list[Document], held_out: list[Document]) -> list[SharedDocument]:
+    return list(filter(None, map(SharedTextFinder(held_out).find, training)))
 
 
 @pytest.mark.parametrize(("length", "dropped"), [(99, True), (100, False), (101, False)])

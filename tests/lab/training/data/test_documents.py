@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import DataError, Document
 from spscanner_rag.lab.training.data.documents import (
     TEXT_SUFFIXES,
     DocumentStore,
-    PreparedTexts,
     read_text_documents,
     source_of,
 )
-from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.segmentation import SentenceSegmenter
 
 TEXT = "One.\nTwo.\n\x1e\nThree \x1e four.\n\x1e\n \n\x1e\nFive."
 
@@ -75,21 +71,3 @@ def test_in_memory_are_questions_only(tmp_path: Path, documents: list[Document])
     store = DocumentStore(iter(documents), tmp_path / "new")
     assert store.without_text(1) == replace(documents[1], text="")
     assert list((tmp_path / "new").iterdir()) == []  # the file has no name, so nothing is left behind
-
-
-def test_recently_used_texts_stay_prepared(
-    store: DocumentStore, documents: list[Document], tiny_tokenizer: Tokenizer
-) -> None:
-    reading = Reading(tiny_tokenizer, SentenceSegmenter(), "last_character")
-    room = len(documents[0].text) + len(documents[1].text)
-    texts = PreparedTexts(store, reading, room)
-    first, second = texts.get(0), texts.get(1)
-    assert first.units == reading.prepare(documents[0].text).units
-    assert texts.get(0) is first
-    texts.get(2)  # the least recently used makes room
-    assert texts.get(0) is first
-    assert texts.get(1) is not second
-    assert texts.characters <= room + 10
-    narrow = PreparedTexts(store, reading, 1)
-    assert narrow.get(0) is narrow.get(0), "a text beyond the bound is kept while it is used"
-    assert narrow.characters == len(documents[0].text)

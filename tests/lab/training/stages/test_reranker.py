@@ -1,13 +1,17 @@
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch.nn import functional as F
 
+from spscanner_rag.baselines.cross_encoder import CrossEncoder
+from spscanner_rag.baselines.mamba1 import read_config
 from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaReranker, PairReader
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
@@ -15,10 +19,10 @@ from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import RerankerObjective
+from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective, pair_logits
 from spscanner_rag.lab.training.stages.reranker import RerankerStage, as_reranker, validate
 from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
-from spscanner_rag.lab.training.training_run import TrainingRun
+from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
 from spscanner_rag.mamba2.config import Mamba2Config
 
 BIRDS = ("heron", "plover", "curlew", "swift", "wren", "robin", "linnet", "osprey")
@@ -86,7 +90,7 @@ def start(documents: list[Document]) -> Checkpoint:
 
 def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> RerankerObjective:
     store, segmenter = DocumentStore(documents), segmenter_of("passage")
-    return RerankerObjective(PassageDraw(store, recipe, segmenter), reader, recipe)
+    return RerankerObjective(PassageDraw(store, recipe, segmenter), MambaPairs(reader), recipe)
 
 
 @pytest.fixture
@@ -196,10 +200,23 @@ def written(documents: list[Document], path: Path) -> Path:
     return path
 
 
+def scores(run: TrainingRun, question: str, texts: list[str]) -> NDArray[np.float32]:
+    """What a stage's trained model gives to texts."""
+    assert isinstance(run.stage, RerankerStage)
+    pairs = run.stage._pairs
+    with torch.no_grad():
+        read = [pairs.pair(question, text, 64) for text in texts]
+        return pair_logits(pairs, run.trainer.model.eval(), read, 256, "float32").numpy()
+
+
+def shape_of(layer: dict[str, object]) -> dict[str, object]:
+    return {"d_model": 32, "n_layer": 2, "ssm_cfg": layer}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
     folder = tmp_path_factory.mktemp("reranker")
-    shape = {"d_model": 32, "n_layer": 2, "ssm_cfg": {"layer": "Mamba2", "d_state": 16, "headdim": 16}}
+    shape = shape_of({"layer": "Mamba2", "d_state": 16, "headdim": 16})
     (folder / "shape.json").write_text(json.dumps(shape))
     data = written([marked_document(n) for n in range(24)], folder / "train.jsonl")
     held_out = [marked_document(n) for n in range(100, 108)]
@@ -228,9 +245,8 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
     assert "| lakes | " in card
     assert "MambaReranker(" in card
     loaded = MambaReranker(files.out, "passage", device="cpu", dtype="float32")
-    trained = MambaReranker.of_model(run.trainer.model.eval(), run.start.tokenizer, 64)
     texts = marked_document(203).text.split("\n\n")
-    ours, saved = trained.score_texts("Who builds?", texts), loaded.score_texts("Who builds?", texts)
+    ours, saved = scores(run, "Who builds?", texts), loaded.score_texts("Who builds?", texts)
     assert np.ptp(ours) > 0.1
     np.testing.assert_allclose(saved, ours, atol=0.05)  # saved in bfloat16
 
@@ -242,18 +258,92 @@ def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
         columns_of([single], PairReader.of(as_reranker(start, 0).tokenizer), RECIPE).example(0, 64)
 
 
-def test_validation_counts_what_bm25_did_not_find_as_not_found(start: Checkpoint) -> None:
-    made = as_reranker(start, 0)
-    reranker = MambaReranker.of_model(made.model.eval(), made.tokenizer)
+def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:
     paragraphs = [f"The robin sang {n}." for n in range(60)] + ["Nothing."]
     text = "\n\n".join(paragraphs)
     at = text.index("Nothing")
     question = Question("q", "Who is the robin?", ((at, at + 7),))
     document = Document("d", "s", "", text, (question,))
-    reranked = validate(reranker, segmenter_of("passage"), {"s": [(document, question)]})
+    reranked = validate(
+        lambda _, texts: np.zeros(len(texts), np.float32),
+        segmenter_of("passage"),
+        {"s": [(document, question)]},
+    )
     assert reranked["s"] == {"mrr@10": 0.0, "recall@1": 0.0, "recall@10": 0.0}
 
 
-def test_a_lexical_channel_is_refused(files: RunFiles) -> None:
-    with pytest.raises(ValueError, match="lexical_match is true, but a reranker has no lexical channel"):
-        RerankerStage(files, replace(RECIPE, lexical_match=True), torch.device("cpu"), lambda message: None)
+@pytest.mark.parametrize(
+    "layer", [{}, {"layer": "Mamba1", "d_state": 4, "dt_rank": 3}, {"d_conv": 3, "bias": True}]
+)
+def test_steps_lower_the_loss_of_mamba_1(
+    layer: dict[str, object], columns: RerankerObjective, start: Checkpoint
+) -> None:
+    config = read_config(shape_of(layer) | {"vocab_size": start.tokenizer.get_vocab_size() + 1})
+    torch.manual_seed(0)
+    model = new_model(config, ScannerSettings())
+    examples = [columns.example(number, 64) for number in range(2)]
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+    losses = []
+    for _ in range(12):
+        optimizer.zero_grad()
+        (loss,) = columns.losses(model, examples)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.3
+
+
+def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> None:
+    (tmp_path / "shape.json").write_text(json.dumps(shape_of({"dt_rank": 3})))
+    own = replace(files, config=tmp_path / "shape.json", out=tmp_path / "out", validation=[])
+    recipe = replace(RECIPE, steps=2, vocab_size=300, schedule="linear")
+    run = TrainingRun(own, recipe, torch.device("cpu"))
+    run.train(lambda report: None, lambda step, validation: None)
+    assert "| Architecture | Mamba-1, 2 layers" in (own.out / "README.md").read_text()
+    texts = ["The wren builds.", "The wren of lake 3 sleeps. " * 8]
+    loaded = MambaReranker(own.out, "passage", device="cpu", dtype="float32", document_tokens=64)
+    np.testing.assert_allclose(
+        loaded.score_texts("Who builds?", texts), scores(run, "Who builds?", texts), atol=0.05
+    )  # saved in bfloat16
+    further = replace(own, config=None, base=str(own.out), out=tmp_path / "further")
+    assert TrainingRun(further, recipe, torch.device("cpu")).start.model.config.mixer is not None
+    with pytest.raises(ValueError, match="Mamba-1 is not supported; expected Mamba2"):
+        TrainingRun(further, replace(recipe, stage="evidence"), torch.device("cpu"))
+
+
+def test_layers_of_mamba_1_do_not_start_with_recall(files: RunFiles, tmp_path: Path) -> None:
+    (tmp_path / "shape.json").write_text(json.dumps(shape_of({})))
+    own = replace(files, config=tmp_path / "shape.json", out=tmp_path / "out")
+    with pytest.raises(ValueError, match=r"recall_start is true, but .* is of Mamba-1"):
+        TrainingRun(own, replace(RECIPE, recall_start=True), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("labels", [1, None, 3])  # a reranker, an encoder, and a classifier of something else
+def test_a_transformer_is_trained_as_a_reranker_is(
+    labels: int | None, files: RunFiles, save_bert: Callable[[Path, int | None], Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    base = save_bert(tmp_path / "bert", labels)
+    own = replace(files, base=str(base), config=None, out=tmp_path / "out")
+    recipe = replace(
+        RECIPE, steps=12, learning_rate=3e-3, warmup_share=0.1, schedule="linear", tokens_per_pass=100,
+        final_validation_questions=2, validate_every=100,
+    )  # fmt: skip
+    losses: list[float] = []
+    run = TrainingRun(own, recipe, torch.device("cpu"))
+    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+    assert after is not None
+    assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}
+    card = (own.out / "README.md").read_text()
+    assert "| Architecture | BertForSequenceClassification, 1 layers" in card
+    assert "import CrossEncoder" in card
+    texts = ["He signed the treaty.", "The captain left. " * 20, "\ud800"]
+    loaded = CrossEncoder(own.out, "passage", device="cpu")
+    found = loaded.score_texts("Who signed?", texts)
+    assert np.ptp(found) > 1e-3
+    np.testing.assert_allclose(found, scores(run, "Who signed?", texts), atol=1e-5)
+    again = TrainingRun(
+        replace(own, base=str(own.out), out=tmp_path / "further"), recipe, torch.device("cpu")
+    )
+    assert steps_before(again.start.settings.training, recipe) == 12
