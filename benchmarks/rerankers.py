@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.report import Commands, median_seconds
 from benchmarks.speed import SHAPES
@@ -82,7 +82,7 @@ def _random_reranker(kind: str, folder: Path, tokenizer: Tokenizer, given: argpa
     shape = SHAPES[given.size]
     width, layers, vocabulary = shape["hidden_size"], shape["num_hidden_layers"], shape["vocab_size"]
     if kind != "transformer":
-        sizes = {"d_model": width, "n_layer": layers, "vocab_size": vocabulary}
+        sizes: dict[str, Any] = {"d_model": width, "n_layer": layers, "vocab_size": vocabulary}
         own = Mamba2Config(**sizes, d_state=shape["state_size"])
         model = ScannerModel(own if kind == "Mamba-2" else Mamba1Config(**sizes, dt_rank=width // 16))
         save_checkpoint(folder, model, ScannerSettings(), tokenizer)

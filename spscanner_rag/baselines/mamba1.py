@@ -81,8 +81,8 @@ class Mamba1Mixer(nn.Module):
         """
         A = -torch.exp(self.A_log.float())
         found = []
-        for part in torch.arange(x.shape[1]).split(CHUNK_TOKENS):
-            of = slice(int(part[0]), int(part[-1]) + 1)
+        for first in range(0, x.shape[1], CHUNK_TOKENS):
+            of = slice(first, first + CHUNK_TOKENS)
             decays = torch.exp(steps[:, of, :, None] * A)  # (batch, chunk, d_inner, d_state)
             if starts is not None:
                 decays = decays * (starts[:, of, None, None] == 0)

@@ -6,6 +6,8 @@ be bfloat16 or float32; decays, time steps, the SSM state and (with ``residual_i
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -81,7 +83,8 @@ class ScannerModel(nn.Module):
         """Compute with these kernels from now on; a new model computes in plain torch."""
         self.kernels = kernels
         for block in self.backbone.layers:
-            block.mixer.kernels = kernels
+            mixer: Any = block.mixer
+            mixer.kernels = kernels
 
     def forward(
         self,

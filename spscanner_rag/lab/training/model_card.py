@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.checkpoint.whole_file import write_whole
@@ -19,7 +17,7 @@ MODEL_CARD = "README.md"
 
 def write_model_card(
     folder: Path,
-    model: nn.Module,  # a `ScannerModel`, or a sequence classifier of transformers
+    model: Any,  # noqa: ANN401 - a `ScannerModel`, or a sequence classifier of transformers
     settings: ScannerSettings,
     word_vectors: WordVectors | None = None,
 ) -> None:

@@ -77,7 +77,8 @@ class MambaPairs:
 
     def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
         """Logits of pairs read in one pass, (pairs,); ``dtype`` is that of matrix products."""
-        return model.score(torch.cat(unit_states(model, pairs, dtype)))
+        logits: Tensor = model.score(torch.cat(unit_states(model, pairs, dtype)))
+        return logits
 
 
 class TransformerPairs(MambaPairs):
