@@ -74,7 +74,7 @@ class Mamba1Mixer(nn.Module):
     def _scan(
         self, x: Tensor, steps: Tensor, B: Tensor, C: Tensor, state: Tensor, starts: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """H = exp(step A) h + step B x, from 0 where ``starts``, (batch, tokens), is not 0; y = C h + D x.
+        """The recurrence h = exp(step A) h + step B x, from 0 where ``starts``, (batch, tokens), is not 0; y = C h + D x.
 
         ``x`` and ``steps`` are (batch, tokens, d_inner), ``B`` and ``C`` (batch, tokens, d_state), and the state
         (batch, d_inner, d_state).
@@ -130,9 +130,7 @@ class Mamba1Config(Mamba2Config):
                 f"ssm_cfg.{key} is not a key of mamba_ssm's Mamba-1 config.json; expected none such"
             )
         rank = kept.pop("dt_rank", "auto")
-        read = super().from_dict(
-            {**config, "ssm_cfg": kept | {"layer": "Mamba2"}}
-        )  # the other keys are the same
+        read = super().from_dict({**config, "ssm_cfg": kept | {"layer": "Mamba2"}})
         assert isinstance(read, cls)
         return replace(read, dt_rank=-(-read.d_model // 16) if rank == "auto" else rank)
 
