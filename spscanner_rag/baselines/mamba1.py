@@ -74,7 +74,7 @@ class Mamba1Mixer(nn.Module):
     def _scan(
         self, x: Tensor, steps: Tensor, B: Tensor, C: Tensor, state: Tensor, starts: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """The recurrence h = exp(step A) h + step B x, from 0 where ``starts``, (batch, tokens), is not 0; y = C h + D x.
+        """Scan h = exp(step A) h + step B x, from 0 where ``starts``, (batch, tokens), is not 0; y = C h + D x.
 
         ``x`` and ``steps`` are (batch, tokens, d_inner), ``B`` and ``C`` (batch, tokens, d_state), and the state
         (batch, d_inner, d_state).
