@@ -256,13 +256,6 @@ def test_ci_runs_the_readme_s_command_for_the_tests() -> None:
     assert tests.strip() in (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_readme_s_first_command_scans_a_file_that_is_there() -> None:
-    arguments = readme_blocks("sh")[0].split()
-    document = arguments[arguments.index("scan") + 1]
-    assert len((REPOSITORY / document).read_text(encoding="utf-8")) >= 100_000
-    assert {"-c", "constraints.txt", "."} <= set(arguments)
-
-
 def test_the_table_of_extras_is_the_package_s() -> None:
     page = (REPOSITORY / "docs" / "recipes.md").read_text(encoding="utf-8")
     table = page.split("| extra | adds |\n|---|---|\n")[1].split("\n\n")[0]

@@ -48,9 +48,14 @@ def test_chunks_of_so_many_words(unit: Any, units: int) -> None:
 
 @pytest.mark.parametrize(
     ("unit", "message"),
-    [("page", "expected one of sentence, chunk, passage, document, chunk:WORDS"), ("chunk:0", "at least 1"),
-     ("chunk:-1", "expected one of"), ("chunk:many", "expected one of"), ("chunk:99999999", "expected one of")],
-)  # fmt: skip
+    [
+        ("page", "expected one of sentence, chunk, passage, document, chunk:WORDS"),
+        ("chunk:0", "at least 1"),
+        ("chunk:-1", "expected one of"),
+        ("chunk:many", "expected one of"),
+        ("chunk:99999999", "expected one of"),
+    ],
+)
 def test_unknown_units_are_refused(unit: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         segmenter_of(unit)

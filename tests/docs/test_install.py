@@ -6,10 +6,8 @@ for nothing else. So it runs everywhere; only mamba-ssm, which is in no environm
 
 import os
 import shutil
-import site
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,35 +16,16 @@ from tests.docs.blocks import REPOSITORY, blocks_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-CLONE = (
-    "constraints.txt",
-    "examples",
-    "integrations",
-    "LICENSE",
-    "pyproject.toml",
-    "README.md",
-    "spscanner_rag",
-)
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-NO_INDEX = {
-    "PIP_NO_INDEX": "1",
-    "PIP_NO_DEPS": "1",
-    "PIP_NO_BUILD_ISOLATION": "0",
-}  # 0: pip reads it inverted
+# 0 is right: pip reads the last one inverted
+NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 UNREACHED = ("No matching distribution", "Could not find a version", "Max retries", "NewConnectionError")
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("clone")
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in CLONE:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=ignored)
-        else:
-            shutil.copy(source, folder)
-    return folder
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "benchmarks", "docs", "tests")
+    return shutil.copytree(REPOSITORY, tmp_path_factory.mktemp("with") / "clone", ignore=ignored)
 
 
 def shell(command: str, folder: Path, *, index: bool = False) -> str:
@@ -54,12 +33,9 @@ def shell(command: str, folder: Path, *, index: bool = False) -> str:
     dropped = ("PYTHON", "PIP_NO", "VIRTUAL")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     path = os.pathsep.join([str(folder / ".venv" / "bin"), str(Path(sys.executable).parent), kept["PATH"]])
-    settings = {"HF_HUB_OFFLINE": "1", "PIP_RETRIES": "0", **({} if index else NO_INDEX)}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=folder, env={**kept, "PATH": path, **settings},
-        capture_output=True, text=True, timeout=1700, check=False,
-    )  # fmt: skip
+    env = {**kept, "PATH": path, "HF_HUB_OFFLINE": "1", "PIP_RETRIES": "0", **({} if index else NO_INDEX)}
+    bash = ["bash", "-euo", "pipefail", "-c", command]
+    done = subprocess.run(bash, cwd=folder, env=env, capture_output=True, text=True, timeout=1700)
     if done.returncode and index and any(words in done.stderr for words in UNREACHED):
         pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
@@ -69,15 +45,9 @@ def shell(command: str, folder: Path, *, index: bool = False) -> str:
 def fresh(folder: Path, command: str = "python3 -m venv .venv") -> None:
     """Make an environment with pip, which sees the packages of this one after its own."""
     shell(command, folder)
-    seen = dict.fromkeys(
-        [sysconfig.get_path("purelib"), *site.getsitepackages(), *filter(_is_packages, sys.path)]
-    )
+    seen = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (own,) = (folder / ".venv" / "lib").glob("python*/site-packages")
     (own / "seen.pth").write_text("\n".join(seen), encoding="utf-8")
-
-
-def _is_packages(path: str) -> bool:
-    return Path(path).name in ("site-packages", "dist-packages")
 
 
 def where(folder: Path, module: str) -> Path:

@@ -69,10 +69,8 @@ def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int
 
 
 def _counts_words(scorer: object) -> bool:
-    parts = getattr(scorer, "scorers", None)
-    if parts is None:
-        return bool(getattr(scorer, "uses_collection", False))
-    return any(map(_counts_words, parts))
+    own = [getattr(scorer, "uses_collection", False)]
+    return any(map(_counts_words, scorer.scorers) if hasattr(scorer, "scorers") else own)
 
 
 def _index_bytes(scorer: object) -> int:

@@ -92,7 +92,7 @@ def recalls(result: Result) -> Table:
         possible = [_values(result, setting, "best_recall") for setting in of_unit]
         read_alike = all(one == possible[0] for one in possible)  # not after different first stages
         if read_alike and None not in possible[0]:
-            columns.append((f"possible, {unit}s", of_unit[0], "best_recall"))
+            columns.append((f"possible, {of_unit[0].units}", of_unit[0], "best_recall"))
     body = []
     for source in result.shown_sources:
         found = [

@@ -206,20 +206,16 @@ def _length_samples(records: Sequence[Record]) -> dict[int, Sample]:
 
 def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
     """A sample for each tenth of the document; a question counts in every tenth that has any of its evidence."""
-    found: dict[int, list[Record]] = {}
+    found: dict[int, list[tuple[float, str]]] = {}
     for record in records:
         for part, recall in enumerate(record.positions[k]):
             if recall is not None:
-                found.setdefault(part, []).append(record)
-    return {part: _sample(group, _recall_in(k, part)) for part, group in found.items()}
+                found.setdefault(part, []).append((recall, record.doc_id))
+    return {part: Sample(*zip(*group, strict=True)) for part, group in found.items()}
 
 
-def _tokens_of(k: str) -> Callable[[Record], float]:
+def _tokens_of(k: str) -> Value:
     return lambda record: record.tokens[k]
-
-
-def _recall_in(k: str, part: int) -> Callable[[Record], float]:
-    return lambda record: record.positions[k][part] or 0.0
 
 
 def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:

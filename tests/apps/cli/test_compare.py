@@ -77,6 +77,7 @@ def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: 
     ]  # fmt: skip
     whole = [(scanner, 9, min(9, TOP_K["sentence"])), ("bm25 (document)", 1, 1)]
     assert shown("--unit", "document") == whole
+    assert shown("--unit", "chunk:900")[1] == ("bm25 (chunk:900)", 1, TOP_K["chunk"])
 
 
 def test_the_text_view_is_a_table(compare: Run, document: Path) -> None:

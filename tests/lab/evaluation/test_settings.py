@@ -9,7 +9,8 @@ def test_the_scanner_has_sentences_only() -> None:
         Setting("bm25", "sentence"),
         Setting("bm25", "chunk"),
     ]
-    assert [setting.label for setting in found[2:]] == ["bm25", "bm25, chunks"]
+    labels = [setting.label for setting in [*found[2:], Setting("bm25", "chunk:150")]]
+    assert labels == ["bm25", "bm25, chunks", "bm25, chunks of 150 words"]
 
 
 def test_a_varied_setting() -> None:
