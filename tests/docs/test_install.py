@@ -5,6 +5,7 @@ for nothing else. So it runs everywhere; only mamba-ssm, which is in no environm
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import REPOSITORY, blocks_of
+from tests.docs.blocks import REPOSITORY, blocks_of, check_printed
+from tests.docs.test_blocks import NEEDED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+README = blocks_of(PAGE, "README.md")
 # 0 is right: pip reads the last one inverted
 NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 UNREACHED = ("No matching distribution", "Could not find a version", "Max retries", "NewConnectionError")
@@ -56,25 +59,24 @@ def where(folder: Path, module: str) -> Path:
 
 
 def test_the_first_command_in_a_clone(clone: Path) -> None:
-    command = next(block.text for block in blocks_of(README, "README.md") if block.language == "sh")
-    make, _, rest = command.partition(" && ")
+    block = next(block for block in README if block.language == "sh")
+    make, _, rest = block.text.partition(" && ")
     fresh(clone, make)
-    found = shell(rest, clone)
-    assert "was taken up lifeless" in found, found
+    check_printed(block, shell(rest, clone))
 
 
 def test_the_line_for_ones_own_project_outside_the_clone(clone: Path, tmp_path: Path) -> None:
-    line = README.split("In your own project: `")[1].split("`")[0]
+    (line,) = re.findall(r'`(pip install "PATH/TO/CLONE\[.*?\]")`', PAGE)
     fresh(tmp_path)
     shell(line.replace("PATH/TO/CLONE", str(clone)), tmp_path)
     assert where(tmp_path, "spscanner_rag").is_relative_to(tmp_path / ".venv")
-    python = [block.text for block in blocks_of(README, "README.md") if block.language == "python"]
-    for number, (needed, text) in enumerate(
-        zip(["llama_index.core", "langchain_core"], python, strict=False)
-    ):
-        pytest.importorskip(needed)
-        (tmp_path / f"block{number}.py").write_text(text, encoding="utf-8")
-        shell(f"python block{number}.py", tmp_path)
+    (tmp_path / "examples").symlink_to(clone / "examples")
+    for module in NEEDED["README.md"]:
+        pytest.importorskip(module)
+    for block in README:
+        if block.language == "python":
+            (tmp_path / "block.py").write_text(block.text, encoding="utf-8")
+            check_printed(block, shell("python block.py", tmp_path))
 
 
 def test_the_block_for_gpus(clone: Path, tmp_path: Path) -> None:
