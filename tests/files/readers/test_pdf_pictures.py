@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
 pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
@@ -81,3 +82,30 @@ def test_what_ends_the_reading_is_raised(pdf_of: PdfOf) -> None:
 
     with pytest.raises(InterruptedError):
         pictures_of(pdf_of(PAGES) + b" " * 2**22, [[Box(1, 60, 600, 90, 620)]], check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("levels", "drawn"), [(1, 1), (2, 1), (9, 0)])
+def test_a_page_that_would_be_drawn_for_ever_is_left_out(
+    pdf_of: PdfOf, monkeypatch: pytest.MonkeyPatch, levels: int, drawn: int
+) -> None:
+    if not drawn:
+        monkeypatch.setattr(pdf_pictures, "SECONDS", 2.0)
+
+    def nested(writer: Any) -> None:
+        form = None
+        for _ in range(levels):  # each draws the one before ten times
+            stream = DecodedStreamObject()
+            stream.set_data(b"/X Do\n" * 10 if form else b"0 0 400 400 re f\n" * 100)
+            box = ArrayObject(map(NumberObject, (0, 0, 500, 500)))
+            kind = {"/Type": NameObject("/XObject"), "/Subtype": NameObject("/Form"), "/BBox": box}
+            stream.update({NameObject(key): value for key, value in kind.items()})
+            inner = {} if form is None else {NameObject("/X"): form}
+            forms = {NameObject("/XObject"): DictionaryObject(inner)}
+            stream[NameObject("/Resources")] = DictionaryObject(forms)
+            form = writer._add_object(stream)
+        writer.pages[0][NameObject("/Contents")] = form
+        writer.pages[0][NameObject("/Resources")] = stream["/Resources"]
+
+    found = pictures_of(pdf_of(PAGES[:1], finish=nested), [[Box(1, 60, 600, 90, 620)]])
+    assert len(found) == drawn
