@@ -19,7 +19,6 @@ from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import Layout, load_checkpoint
 from spscanner_rag.mamba2.backends import choose_backend
-from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
 from spscanner_rag.scan.pipeline import in_runs
@@ -129,12 +128,19 @@ class MambaReranker(Pointwise):
             check_whole(document_tokens=document_tokens)
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
-        self._model, found = load_classifier(
-            model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, **hub
-        )
+        loaded = load_checkpoint(
+            model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, encoder=None,
+            require_head=False, layout=RERANKER, **hub,
+        )  # fmt: skip
+        if not loaded.has_head or loaded.settings.lexical_names:
+            got = "reads with a lexical channel, so it is a scanner"
+            if not loaded.has_head:
+                got = f"neither {HEAD_TENSORS[0]} nor score.weight is there"
+            raise CheckpointError(f"{loaded.folder}: {got}; expected a trained reranker")
+        self._model = loaded.model
         if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
             self._model.use_kernels(choose_backend("auto", choice.device).kernels)
-        self._pairs = PairReader.of(found, end_token, document_tokens)
+        self._pairs = PairReader.of(loaded.tokenizer, end_token, document_tokens)
         by_device = default_segment_tokens(choice.device.type, self._model.config)
         self.segment_tokens = segment_tokens or by_device
 
@@ -145,44 +151,16 @@ class MambaReranker(Pointwise):
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
         """Logits of the last tokens: (pairs,)."""
 
-        def after_step(_: int) -> None:
-            stop_if(cancelled)
+        def sequences() -> Iterator[TokenSequence]:
+            for pair in pairs:
+                stop_if(cancelled)
+                yield self._pairs.sequence(*pair)
 
-        runs = in_runs(self._sequences(pairs, cancelled), lambda s: len(s.input_ids), self.segment_tokens)
-        read = (read_logits(self._model, run, self.segment_tokens, after_step) for run in runs)
-        return np.concatenate(list(chain.from_iterable(read)))
-
-    def _sequences(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Iterator[TokenSequence]:
-        for query, document in pairs:
-            stop_if(cancelled)
-            yield self._pairs.sequence(query, document)
-
-
-def load_classifier(
-    name: str | Path,
-    *,
-    device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    tokenizer: Tokenizer | str | Path | None = None,
-    **hub: Unpack[HubOptions],
-) -> tuple[ScannerModel, Tokenizer]:
-    """Model and tokenizer of a classifier with one label, such as a reranker; the rest is as `load_checkpoint`."""
-    loaded = load_checkpoint(
-        name,
-        device=device,
-        dtype=dtype,
-        tokenizer=tokenizer,
-        encoder=None,
-        require_head=False,
-        layout=RERANKER,
-        **hub,
-    )
-    if not loaded.has_head or loaded.settings.lexical_names:
-        got = "reads with a lexical channel, so it is a scanner"
-        if not loaded.has_head:
-            got = f"neither {HEAD_TENSORS[0]} nor score.weight is there"
-        raise CheckpointError(f"{loaded.folder}: {got}; expected a trained reranker")
-    return loaded.model, loaded.tokenizer
+        runs = in_runs(sequences(), lambda s: len(s.input_ids), self.segment_tokens)
+        options = self.segment_tokens, lambda _: stop_if(cancelled)
+        return np.concatenate(
+            list(chain.from_iterable(read_logits(self._model, run, *options) for run in runs))
+        )
 
 
 def _name_in_classifier(name: str) -> str:

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.mamba1 import Mamba1Config, read_config
-from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader, load_classifier
+from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.model import ScannerModel
@@ -166,4 +166,4 @@ def test_folders_that_hold_another_model(
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change), encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
-        load_classifier(tmp_path)
+        MambaReranker(tmp_path, device="cpu")

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.mamba_reranker import load_classifier
+from spscanner_rag.baselines import MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, locate, save_checkpoint
 from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.mamba2.model import ScannerModel
@@ -119,10 +119,10 @@ def test_a_changed_reranker_is_refused(tmp_path: Path, tiny_tokenizer: Tokenizer
     save_checkpoint(
         folder, plain, replace(SETTINGS, match=False, prior=False, surroundings=False), tiny_tokenizer
     )
-    load_classifier(folder)
+    MambaReranker(folder, device="cpu")
     one_weight(folder / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"model\.safetensors: its SHA-256"):
-        load_classifier(folder)
+        MambaReranker(folder, device="cpu")
 
 
 def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:

@@ -110,7 +110,7 @@ class Trainer:
         keep_freed_memory()
         started = time.perf_counter()
         steps = range(self._skipped + self.step, self._skipped + last)
-        for _, drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
+        for drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
             self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:
@@ -274,10 +274,8 @@ def check_workers(workers: int) -> None:
         raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
 
 
-def drawn_steps(
-    objective: Objective, recipe: Recipe, steps: range, workers: int
-) -> Iterator[tuple[int, list[Any]]]:
-    """Length and examples of each step (from 0), in order, drawn in advance by ``workers`` processes, if any."""
+def drawn_steps(objective: Objective, recipe: Recipe, steps: range, workers: int) -> Iterator[list[Any]]:
+    """The examples of each step (from 0), in order, drawn in advance by ``workers`` processes, if any."""
     yield from DataLoader(
         _Steps(objective, recipe),
         batch_size=None,
@@ -289,12 +287,11 @@ def drawn_steps(
     )
 
 
-class _Steps(Dataset[tuple[int, list[Any]]]):
+class _Steps(Dataset[list[Any]]):
     def __init__(self, objective: Objective, recipe: Recipe) -> None:
         self._objective, self._recipe = objective, recipe
 
-    def __getitem__(self, step: int) -> tuple[int, list[Any]]:
+    def __getitem__(self, step: int) -> list[Any]:
         recipe, count = self._recipe, self._recipe.sequences_per_step
         length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
-        numbers = range(step * count, (step + 1) * count)
-        return length, [self._objective.example(number, length) for number in numbers]
+        return [self._objective.example(number, length) for number in range(step * count, (step + 1) * count)]

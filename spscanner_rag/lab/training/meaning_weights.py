@@ -266,17 +266,18 @@ def put_into_checkpoint(
     checkpoint = scanner.checkpoint
     trained = checkpoint.settings.training | {"encoder": record}
     settings = replace(checkpoint.settings, meaning=weights, training=trained)
+    words = checkpoint.word_vectors
     save_checkpoint(
         out,
         checkpoint.model,
         settings,
         checkpoint.tokenizer,
         torch.bfloat16,
-        word_vectors=checkpoint.word_vectors,
+        word_vectors=words,
         encoder=file,
     )
     if "stage" in trained:
-        write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
+        write_model_card(out, checkpoint.model, settings, words)
     for state in states:
         state.unlink(missing_ok=True)
     notify(f"{out}: weights {weights}")

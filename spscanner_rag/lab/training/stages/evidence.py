@@ -116,14 +116,9 @@ class EvidenceStage:
         """Write checkpoint and model card."""
         folder, model, settings = self._files.out, checkpoint.model, checkpoint.settings
         save_checkpoint(
-            folder,
-            model,
-            settings,
-            checkpoint.tokenizer,
-            dtype=torch.bfloat16,
-            word_vectors=checkpoint.word_vectors,
-            encoder=checkpoint.encoder_file,
-        )
+            folder, model, settings, checkpoint.tokenizer, torch.bfloat16,
+            word_vectors=checkpoint.word_vectors, encoder=checkpoint.encoder_file,
+        )  # fmt: skip
         write_model_card(folder, model, settings, checkpoint.word_vectors)
 
     def trained_on(self) -> dict[str, Any]:
