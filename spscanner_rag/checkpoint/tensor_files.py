@@ -284,7 +284,7 @@ class _Rehearsal(pickle._Unpickler):
         if (module, name) == ("collections", "OrderedDict"):
             return _empty_dict
         if module == "torch._utils" and name in _REBUILDING:
-            return _within_storage if name == "_rebuild_tensor_v2" else _parameter
+            return _within_storage if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
         # types of storages, and dtypes, are no functions to call
         if module == "torch" and (
             name.endswith("Storage") or isinstance(getattr(torch, name, 0), torch.dtype)
@@ -315,7 +315,3 @@ def _within_storage(
     last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
     if 0 not in size and last >= elements:
         raise ValueError("a tensor lies outside of its storage")
-
-
-def _parameter(tensor: object, *_: object) -> object:
-    return tensor

@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 ENGLISH: Final = "english"
 
 
-def _stop_words() -> dict[str, frozenset[str]]:
-    lines = files("spscanner_rag.text").joinpath("stop_words.txt").read_text("utf-8").splitlines()
-    return {
-        language: frozenset(words.split()) for language, _, words in (line.partition(": ") for line in lines)
-    }
+_LISTS = files("spscanner_rag.text").joinpath("stop_words.txt").read_text("utf-8").splitlines()
+STOP_WORDS_OF: Mapping[str, frozenset[str]] = {
+    language: frozenset(words.split()) for language, _, words in (line.partition(": ") for line in _LISTS)
+}
+"""The stop words of each language, English first."""
 
-
-STOP_WORDS_OF: Mapping[str, frozenset[str]] = _stop_words()  # the stop words of each language, English first
 STOP_WORDS: Final = STOP_WORDS_OF[ENGLISH]
-
 
 CJK: Final = "cjk"
 """Chinese and Japanese: no white space between words, so that two neighbouring characters count as a word."""
