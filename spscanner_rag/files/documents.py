@@ -31,16 +31,6 @@ class PageStart(NamedTuple):
         return f"page {self.label}" + ("" if self.label == str(self.number) else f" ({self.number})")
 
 
-class Converted(NamedTuple):
-    """The result of a reader."""
-
-    text: str
-    blocks: tuple[Block, ...] = ()
-    pages: tuple[PageStart, ...] = ()
-    notes: tuple[str, ...] = ()  # what could not be read
-    words: Words | None = None  # as of `TextFile`
-
-
 def block_of(values: Sequence[Any]) -> Block:
     """A block from its values in JSON."""
     start, end, kind, header, *rest = values
@@ -55,7 +45,7 @@ class TextFile:
     nothing else is changed, so ``\r\n`` stays; of other files, the text that the reader made of it.
     """
 
-    path: str  # as the user gave it, "-" for standard input
+    path: str  # as the user gave it, "-" for standard input; a reader leaves it empty
     text: str
     blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
     pages: tuple[PageStart, ...] = ()  # empty for files without pages

@@ -5,12 +5,13 @@ import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
 from spscanner_rag.files.apart import LEAST_SECONDS, SECONDS_PER_MEBIBYTE, Record, answer, read_apart
-from spscanner_rag.files.documents import STANDARD_INPUT, Converted, TextFile, block_of, name_of
+from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import archive_of
 from spscanner_rag.files.readers.html import read_html
@@ -53,7 +54,7 @@ MOST_BYTES: dict[Kind, int] = {
 }
 """The largest files that are read."""
 
-_READERS: dict[Kind, Callable[[str, bytes], Converted]] = {  # each imports its library when it is first used
+_READERS: dict[Kind, Callable[[str, bytes], TextFile]] = {  # each imports its library when it is first used
     "text": read_text,
     "Markdown": read_markdown,
     "HTML": read_html,
@@ -145,7 +146,7 @@ def read_bytes(
         made = _READERS[kind](name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
-    return TextFile(path, made.text, made.blocks, made.pages, made.notes, made.words)
+    return replace(made, path=path)
 
 
 def _unpacked(kind: Kind, data: bytes) -> int:
@@ -157,7 +158,7 @@ def _unpacked(kind: Kind, data: bytes) -> int:
 
 def _read_apart(
     kind: Kind, name: str, data: bytes, seconds: float, check: Callable[[], None] | None
-) -> Converted:
+) -> TextFile:
     blocks: list[Block] = []
     whole: Record | None = None
     for record in read_apart(__name__, (kind,), data, seconds, check):
@@ -171,7 +172,7 @@ def _read_apart(
             "split it"
         )
     text = decoded(name, data) if whole["text"] is None else whole["text"]
-    return Converted(text, tuple(blocks))
+    return TextFile("", text, tuple(blocks))
 
 
 def main(kind: Kind) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spscanner_rag.files.readers.docx_parts import PartReader, value_of, word_attribute
-from spscanner_rag.files.readers.numerals import cardinal, letters, ordinal, ordinal_word, roman, whole_number
+from spscanner_rag.files.readers.numerals import cardinal, numeral, ordinal, ordinal_word, whole_number
 
 LAST_LEVEL = 8  # Word has nine
 _MOST_PARENTS = 20  # styles that are based on each other; a circle ends here
 _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -212,20 +213,13 @@ def _written(number: int, form: str) -> str:
     match form:
         case "none":
             return ""
-        case "decimalZero":
-            return f"{number:02}"
-        case "upperRoman" | "lowerRoman":
-            found = roman(number)
-        case "upperLetter" | "lowerLetter":
-            found = letters(number, repeated=True)
         case "cardinalText":
-            found = cardinal(number).capitalize()
+            return cardinal(number).capitalize()
         case "ordinalText":
-            found = ordinal_word(number).capitalize()
+            return ordinal_word(number).capitalize()
         case "ordinal":
-            found = ordinal(number)
+            return ordinal(number)
         case "numberInDash":
-            found = f"- {number} -"
+            return f"- {number} -"
         case _:
-            found = str(number)
-    return found.upper() if form.startswith("upper") else found
+            return numeral(number, _FORMS.get(form, "1"), repeated=True)

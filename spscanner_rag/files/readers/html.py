@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.formulas import Formula
-from spscanner_rag.files.readers.numerals import RAISED, letters, roman, whole_number
+from spscanner_rag.files.readers.numerals import RAISED, numeral, whole_number
 from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Row, add_table
 from spscanner_rag.files.readers.text_builder import TextBuilder
 from spscanner_rag.text.extras import needed
@@ -69,7 +69,7 @@ _NUMERALS = {
 _NUMERALS |= {"upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 
-def read_html(name: str, data: bytes) -> Converted:
+def read_html(name: str, data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
     needed("lxml.etree", f"{name}: reading HTML", "files")
     page = _decoded(name, data)
@@ -77,7 +77,7 @@ def read_html(name: str, data: bytes) -> Converted:
         items = _Items()
         if "reversed" in page.lower():
             _feed(page, items)
-        target = HtmlText(items.counts)
+        target = _HtmlText(items.counts)
         _feed(page, target)
     except TooDeep as error:
         raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
@@ -125,7 +125,6 @@ class _Items:
         self._open: list[int] = []  # the place of each list that is open; -1 for one without numbers
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
         if tag == "ol":
             self._open.append(len(self.counts))
             self.counts.append(0)
@@ -137,12 +136,11 @@ class _Items:
             raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
 
     def end(self, tag: str) -> None:
-        """An element ends."""
         if tag in ("ol", "ul") and self._open:
             self._open.pop()
 
     def close(self) -> None:
-        """The page ends."""
+        pass
 
 
 @dataclass
@@ -164,7 +162,7 @@ class _Table:
     lays_out: bool = False  # it is no table of data: its cells are paragraphs
 
 
-class HtmlText:
+class _HtmlText:
     """A target of lxml's parser; ``items`` are the numbers of items of all ordered lists, if one is reversed."""
 
     def __init__(self, items: Sequence[int] = ()) -> None:
@@ -185,7 +183,6 @@ class HtmlText:
         self._readings: list[str] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
@@ -194,7 +191,7 @@ class HtmlText:
             return
         if self._formula is not None:
             self._formula.start(tag, attributes)
-        elif (tag in _UNSEEN and not _is_tex(tag, attributes)) or _is_hidden(tag, attributes):
+        elif _is_hidden(tag, attributes):
             self._unseen_from = self._depth
         elif tag == "br":
             self._buffer.append("\n" if self._verbatim else " \n ")
@@ -218,7 +215,6 @@ class HtmlText:
         self._raised += tag == "sup"
 
     def end(self, tag: str) -> None:
-        """An element ends."""
         self._depth -= 1
         if self._unseen_from is not None:
             if self._depth < self._unseen_from:
@@ -244,13 +240,11 @@ class HtmlText:
             self._raised -= 1
 
     def _end_ruby(self) -> None:
-        """Add what stands above characters behind them."""
         if reading := "".join([*self._readings, *(self._reading or [])]):
             self._buffer.append(f"({reading})")
         self._reading, self._readings = None, []
 
     def data(self, text: str) -> None:
-        """Text between tags."""
         if self._unseen_from is not None:
             return
         if self._formula is not None:
@@ -264,18 +258,10 @@ class HtmlText:
                 self._tables[-1].plain = True
             self._buffer.append(text if self._verbatim else _SPACE.sub(" ", text))
 
-    def comment(self, text: str) -> None:
-        """Comments are not shown."""
-
-    def pi(self, target: str, data: str | None = None) -> None:
-        """Processing instructions are not shown."""
-
     def close(self) -> None:
-        """The page ends."""
         self._flush()
 
-    def converted(self) -> Converted:
-        """The text and its blocks."""
+    def converted(self) -> TextFile:
         self._flush()
         return self._built.converted()
 
@@ -351,7 +337,7 @@ class HtmlText:
         number = _integer(attributes.get("value", ""), found.number)
         found.number = number + found.step
         form = _numerals(attributes, found.form)
-        return "" if form == "none" else f"{_written(number, form)}. "
+        return "" if form == "none" else f"{numeral(number, form)}. "
 
     def _give_up(self, table: _Table) -> None:
         """A table of another kind than data: what was collected of its row are paragraphs."""
@@ -368,12 +354,10 @@ class HtmlText:
         table.rows = []
 
 
-def _is_tex(tag: str, attributes: Mapping[str, str]) -> bool:
-    """True for a script that is a formula, as MathJax has them."""
-    return tag == "script" and attributes.get("type", "").startswith("math/tex")
-
-
 def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
+    is_tex = tag == "script" and attributes.get("type", "").startswith("math/tex")  # as MathJax has formulas
+    if tag in _UNSEEN and not is_tex:
+        return True
     if not attributes:
         return tag == "dialog"
     style = "".join(attributes.get("style", "").split()).lower()
@@ -409,16 +393,3 @@ def _numerals(attributes: Mapping[str, str], default: str) -> str:
     if style and style[1] in _NUMERALS:
         return _NUMERALS[style[1]]
     return attributes.get("type", "") or default
-
-
-def _written(number: int, form: str) -> str:
-    match form:
-        case "a" | "A":
-            found = letters(number, repeated=False)
-        case "i" | "I":
-            found = roman(number)
-        case "01":
-            found = f"{number:02}"
-        case _:
-            found = str(number)
-    return found.upper() if form.isupper() else found

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import Block
 
@@ -30,10 +30,10 @@ _PIPE = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r" {4}| {0,3}\t")
 
 
-def read_markdown(name: str, data: bytes) -> Converted:
+def read_markdown(name: str, data: bytes) -> TextFile:
     """Read a Markdown file; ``ValueError`` if it is not UTF-8."""
     text = decoded(name, data)
-    return Converted(text, tuple(blocks_of(text)))
+    return TextFile("", text, tuple(blocks_of(text)))
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -93,7 +93,6 @@ class _Blocks:
             yield from self._content(line, raw)
 
     def end(self) -> Iterator[Block]:
-        """The text ends."""
         if self._fence:
             self._fence = ""
             yield from self._block("fence")
@@ -224,14 +223,12 @@ class _Blocks:
 
 
 def _title(text: str) -> str:
-    """The words of a heading, without the marks that may close it."""
     text = text.strip()
     bare = text.rstrip("#")
     return " ".join((bare if not bare or bare[-1] in " \t" else text).split())
 
 
 def _plain(text: str) -> str:
-    """The words of a paragraph that is a heading, without the marks of quotations."""
     return " ".join(" ".join(line.lstrip(" \t>") for line in text.splitlines()).split())
 
 

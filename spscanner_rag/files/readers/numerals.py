@@ -42,6 +42,20 @@ def letters(number: int, *, repeated: bool) -> str:
     return (letters(turn, repeated=False) if turn else "") + chr(ord("a") + letter)
 
 
+def numeral(number: int, form: str, *, repeated: bool = False) -> str:
+    """A number in the form of a list's first: 1, 01, a, A, i or I; see `letters`."""
+    match form:
+        case "a" | "A":
+            found = letters(number, repeated=repeated)
+        case "i" | "I":
+            found = roman(number)
+        case "01":
+            found = f"{number:02}"
+        case _:
+            found = str(number)
+    return found.upper() if form.isupper() else found
+
+
 def cardinal(number: int) -> str:
     """As in "twenty-one"; digits outside 0 to 99."""
     if not 0 <= number < 100:

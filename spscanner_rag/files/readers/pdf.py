@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
-from spscanner_rag.files.documents import Converted, PageStart
+from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
@@ -28,7 +28,7 @@ def read_pdf(
     seconds: float = LEAST_SECONDS,
     check: Callable[[], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Converted:
+) -> TextFile:
     """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdfium2.
 
     The pages that were read until its process had to end are the text, with a note; see `read_apart`. ``progress``
@@ -45,7 +45,7 @@ def read_pdf(
     return converted(name, first, pages)
 
 
-def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:
+def converted(name: str, first: Record, pages: Sequence[Record]) -> TextFile:
     """The text of the pages that were read, or a ``ValueError`` that says why there is none."""
     if "locked" in first:
         raise ValueError(
@@ -70,7 +70,7 @@ def converted(name: str, first: Record, pages: Sequence[Record]) -> Converted:
     return _joined(pages, labels or [str(number) for number in range(1, count + 1)], notes)
 
 
-def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> Converted:
+def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> TextFile:
     """The pages as one text; a sentence that goes on over a page break is one sentence."""
     parts: list[str] = []
     starts: list[PageStart] = []
@@ -93,7 +93,7 @@ def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ..
         parts.append(body)
         length += len(body)
         before = body or before
-    return Converted("".join(parts), tuple(blocks), tuple(starts), notes, np.concatenate(words))
+    return TextFile("", "".join(parts), tuple(blocks), tuple(starts), notes, np.concatenate(words))
 
 
 def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArray[np.int32]:

@@ -127,8 +127,6 @@ def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium
 
 
 class _Letters:
-    """Boxes and looks of the characters of a page."""
-
     def __init__(self, shown: Any) -> None:  # noqa: ANN401 - of pypdfium2
         from pypdfium2 import raw
 
@@ -157,7 +155,6 @@ class _Letters:
         return turns.most_common(1)[0][0] if turns else 0
 
     def look(self, number: int) -> tuple[float, bool]:
-        """Size of a character on the page, and whether it is bold."""
         size = self.raw.FPDFText_GetFontSize(self.shown, number)
         if self.raw.FPDFText_GetMatrix(self.shown, number, self.matrix):
             size *= hypot(self.matrix.c, self.matrix.d) or 1

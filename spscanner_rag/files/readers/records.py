@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.tables import looks_named
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import LONGEST_UNIT, Block
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[\s$€£+(-]*\d")
 Row = tuple[int, int, Sequence[str]]  # start, end, cells
 
 
-def read_table(name: str, data: bytes) -> Converted:
+def read_table(name: str, data: bytes) -> TextFile:
     """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8 or UTF-16."""
     text = decoded(name, data)
     rows = _rows(text)
@@ -36,10 +36,10 @@ def read_table(name: str, data: bytes) -> Converted:
     for part in (first, rows):
         for start, end, _ in part:
             blocks.append(Block(start, end, "row", header=None if (start, end) == header else header))
-    return Converted(text, tuple(blocks))
+    return TextFile("", text, tuple(blocks))
 
 
-def read_log(name: str, data: bytes) -> Converted:
+def read_log(name: str, data: bytes) -> TextFile:
     """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
 
     An entry is a line with the indented ones below; where entries begin with a time, with all those without one.
@@ -57,7 +57,7 @@ def read_log(name: str, data: bytes) -> Converted:
             blocks[-1] = last._replace(end=end)
         else:
             blocks.append(Block(start + len(line[0]) - len(line[0].lstrip()), end, "row"))
-    return Converted(text, tuple(blocks))
+    return TextFile("", text, tuple(blocks))
 
 
 def _rows(text: str) -> Iterator[Row]:

@@ -67,7 +67,6 @@ class Grid:
         return texts
 
     def _fill(self, texts: list[str]) -> None:
-        """Add the cells that hang from above into the next columns."""
         while hanging := self._hanging.pop(len(texts), None):
             text, rows = hanging
             if rows > 1 and self._left > 0:

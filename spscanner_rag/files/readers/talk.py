@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.text_builder import TextBuilder, decoded
 from spscanner_rag.text.turns import LINE, NAME, turns_of
 
@@ -24,7 +24,7 @@ class _Cue(NamedTuple):
     text: str
 
 
-def read_subtitles(name: str, data: bytes) -> Converted:
+def read_subtitles(name: str, data: bytes) -> TextFile:
     """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8."""
     built = TextBuilder()
     turn: _Cue | None = None
@@ -67,7 +67,6 @@ def _cues(text: str) -> Iterator[_Cue]:
 
 
 def _voices(line: str) -> Iterator[tuple[str, str]]:
-    """The parts of a line that a speaker says, without markup."""
     parts = _VOICE.split(line)
     for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
         yield " ".join(html.unescape(voice).split()), " ".join(html.unescape(_TAG.sub("", said)).split())
@@ -92,7 +91,7 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
         yield time, lines
 
 
-def read_text(name: str, data: bytes) -> Converted:
+def read_text(name: str, data: bytes) -> TextFile:
     """Read plain text, as it is; ``ValueError`` if it is not UTF-8."""
     text = decoded(name, data)
-    return Converted(text, turns_of(text))
+    return TextFile("", text, turns_of(text))

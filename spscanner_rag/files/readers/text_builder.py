@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
@@ -113,7 +113,7 @@ class TextBuilder:
         last = self._blocks[-1] if self._blocks else None
         return (last.start, last.end) if last and last.end == self._length else None
 
-    def converted(self) -> Converted:
+    def converted(self) -> TextFile:
         """The text and its blocks; a header without rows is a row."""
         used = {block.header for block in self._blocks}
         blocks = (
@@ -122,4 +122,4 @@ class TextBuilder:
             else block
             for block in self._blocks
         )
-        return Converted(readable("".join(self._parts)), tuple(blocks))
+        return TextFile("", readable("".join(self._parts)), tuple(blocks))

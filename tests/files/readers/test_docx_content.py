@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.docx import read_docx
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -35,7 +35,7 @@ def table(*rows: str, properties: str = "") -> str:
     return f"<w:tbl><w:tblPr>{properties}</w:tblPr>{''.join(rows)}</w:tbl>"
 
 
-def read(docx_of: DocxOf, body: str, *, styles: str = "", numbering: str = "") -> Converted:
+def read(docx_of: DocxOf, body: str, *, styles: str = "", numbering: str = "") -> TextFile:
     named = {"styles": styles, "numbering": numbering}
     types = "".join(
         f'<Relationship Id="{kind}" Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in named
@@ -50,7 +50,7 @@ def read(docx_of: DocxOf, body: str, *, styles: str = "", numbering: str = "") -
     return read_docx("a.docx", docx_of(body, **{name: part.encode() for name, part in parts.items()}))
 
 
-def kinds(found: Converted) -> list[tuple[str, str]]:
+def kinds(found: TextFile) -> list[tuple[str, str]]:
     return [(block.kind, found.text[block.start : block.end]) for block in found.blocks]
 
 

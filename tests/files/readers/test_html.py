@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html import DEEPEST, read_html
 from spscanner_rag.files.readers.text_builder import LONGEST_TITLE
 
 
-def page(body: str) -> Converted:
+def page(body: str) -> TextFile:
     return read_html("a.html", f"<!doctype html><html><body>{body}</body></html>".encode())
 
 
-def blocks(found: Converted) -> Sequence[tuple[str, str]]:
+def blocks(found: TextFile) -> Sequence[tuple[str, str]]:
     return [(block.kind, found.text[block.start : block.end]) for block in found.blocks]
 
 

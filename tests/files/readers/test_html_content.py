@@ -4,11 +4,11 @@ import pytest
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html import read_html
 
 
-def page(body: str) -> Converted:
+def page(body: str) -> TextFile:
     return read_html("a.html", f"<!doctype html><html><body>{body}</body></html>".encode())
 
 

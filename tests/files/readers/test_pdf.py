@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
-from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf import converted, read_pdf
 from spscanner_rag.files.readers.pdf_pages import read_pages
 
 PdfOf = Callable[..., bytes]
 
 
-def read_here(data: bytes) -> Converted:
+def read_here(data: bytes) -> TextFile:
     """As `read_pdf`, in this process, which is quicker."""
     first, *pages = read_pages(data)
     return converted("a.pdf", first, pages)
