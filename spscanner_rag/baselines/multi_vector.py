@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
-from spscanner_rag.baselines.dense import MINILM, packaged_minilm
+from spscanner_rag.baselines.dense import installed
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
@@ -151,9 +151,13 @@ class TokenEncoder(NamedTuple):
 
     queries: Callable[[list[str]], Sequence[Any]]
     documents: Callable[[list[str]], Sequence[Any]]
-    n_tokens: Callable[[str], int]  # of a text that is not cut
+    tokenizer: Any
     limit: int | None  # tokens of a document that the model reads; None: all
     name: str
+
+    def n_tokens(self, text: str) -> int:
+        """Tokens of a text that is not cut."""
+        return len(self.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
 
 def token_encoder_of(
@@ -180,22 +184,17 @@ def token_encoder_of(
             f"model is {kind}; expected a name, a folder, a MultiVectorEncoder or SentenceTransformer of "
             "sentence-transformers, or a ColBERT of PyLate"
         )
-
-    return TokenEncoder(queries, documents, partial(_n_tokens, encoder.tokenizer), limit, name)
-
-
-def _n_tokens(tokenizer: Any, text: str) -> int:  # noqa: ANN401 - an optional package's class
-    return len(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+    return TokenEncoder(queries, documents, encoder.tokenizer, limit, name)
 
 
 def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
     library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
-    if name in ("minilm", MINILM):
-        name = packaged_minilm() or MINILM
+    name = installed(name)
     options = {"device": device, "trust_remote_code": trust_remote_code}
 
     def loaded(path: str) -> object:
-        if not _is_late(path):
+        stated = _stated(path, "config_sentence_transformers.json").get("model_type")
+        if stated not in _LATE_TYPES and not _is_stanford(path):
             return library.SentenceTransformer(path, **options)
         try:
             model = library.MultiVectorEncoder(path, **options)
@@ -203,7 +202,10 @@ def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
             if "linear.weight" not in str(error):
                 raise
             model = None
-        if model is None or not _projects(model, path):
+        # sentence-transformers makes a random projection if there is none; a model for late interaction that it
+        # saved itself is as it was trained, with one or without
+        own = stated == "MultiVectorEncoder" or _is_stanford(path)
+        if model is None or not (own or "Dense" in str(_stated(path, "modules.json"))):
             raise ValueError(
                 f"{name} is a ColBERT checkpoint without a projection of its token vectors; expected "
                 "linear.weight or a module Dense in it: take the whole checkpoint, or a sentence-transformers "
@@ -214,26 +216,9 @@ def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
     return load(loaded, name, trusted=trust_remote_code)
 
 
-def _is_late(path: str) -> bool:
-    """True if a folder or a Hub id says that its model was made for late interaction."""
-    if _stated(path, "config_sentence_transformers.json").get("model_type") in _LATE_TYPES:
-        return True
-    return _is_stanford(path)
-
-
 def _is_stanford(path: str) -> bool:
     architectures = _stated(path, "config.json").get("architectures") or []
     return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
-
-
-def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional package's class
-    """True if a model's projection is its own: sentence-transformers makes a random one if there is none.
-
-    A model for late interaction that sentence-transformers itself saved is as it was trained, with one or
-    without.
-    """
-    own = _stated(path, "config_sentence_transformers.json").get("model_type") == "MultiVectorEncoder"
-    return own or _is_stanford(path) or "Dense" in str(_stated(path, "modules.json"))
 
 
 def _stated(path: str, file: str) -> dict[str, Any]:

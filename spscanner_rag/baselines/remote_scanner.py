@@ -7,10 +7,8 @@ import base64
 import json
 import os
 import random
-import threading
-import weakref
 from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
@@ -51,7 +49,7 @@ class RemoteError(OSError):
 class RemoteScanner:
     """Scores the units of texts through a server; a `Scorer`, with the results of the server's own scanner.
 
-    It may be used from several threads and event loops at once: one thread of its own waits for all answers.
+    It may be used from several threads and event loops at once.
 
     Parameters
     ----------
@@ -91,11 +89,9 @@ class RemoteScanner:
         self.timeout, self.retries = timeout, retries
         self.batch_characters, self.batch_texts = batch_characters, batch_texts
         self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token) or login
-        self._loop = _BackgroundLoop()
 
     @cached_property
     def _model(self) -> dict[str, Any]:
-        """The server's description of its model."""
         reply = self._wait(self._ask("GET", "/v1/models"), never)
         with self._checked("/v1/models"):
             (model,) = reply["data"]
@@ -186,7 +182,7 @@ class RemoteScanner:
             }
             counts = [len(units) for _, _, units in batch]
             most = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
-            reply = await self._asked("POST", "/v1/score", body, most)
+            reply = await self._ask("POST", "/v1/score", body, most)
             with self._checked("/v1/score"):
                 logits += _logits(reply["logits"], counts)
             done += sum(len(text) for _, text, _ in batch)
@@ -208,39 +204,38 @@ class RemoteScanner:
             yield batch
 
     async def _sent(self, collection: CollectionIndex) -> str:
-        """Send a collection's words, and return the digest that names them."""
         buffer = BytesIO()
         np.savez(buffer, **collection.to_arrays())  # type: ignore[arg-type]  # its stub takes ``allow_pickle`` too
         content = buffer.getvalue()
         digest = sha256(content).hexdigest()
-        await self._asked("PUT", f"/v1/collections/{digest}", content)
+        await self._ask("PUT", f"/v1/collections/{digest}", content)
         return digest
 
-    async def _asked(self, *request: Any) -> Any:  # noqa: ANN401 - JSON
-        """As `_ask`, from any event loop."""
-        return await asyncio.wrap_future(self._loop.submit(self._ask(*request)))
-
     def _wait(self, work: Coroutine[Any, Any, T], cancelled: Cancelled) -> T:
-        """Run work in the background loop, and ask meanwhile whether the caller wants to stop."""
-        future = self._loop.submit(work)
-        try:
-            while True:
-                try:
-                    return future.result(_POLL_SECONDS)
-                except TimeoutError:
-                    if future.done():
-                        raise
-                if cancelled():
+        """Run work in an event loop of its own, and ask meanwhile whether the caller wants to stop."""
+
+        async def watched() -> T:
+            task = asyncio.ensure_future(work)
+            while not (await asyncio.wait([task], timeout=_POLL_SECONDS))[0]:
+                if cancelled():  # the loop that ends cancels the task
                     raise ScanCancelled(f"cancelled while {self.url} was asked")
-        except CancelledError:
-            raise ScanCancelled(f"cancelled while {self.url} was asked") from None
-        finally:
-            future.cancel()
+            return task.result()
+
+        def run() -> T:
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+                return runner.run(watched())
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return run()
+        with ThreadPoolExecutor(1) as pool:  # another loop is running in this thread, as in a notebook
+            return pool.submit(run).result()
 
     async def _ask(
         self, method: str, path: str, body: dict[str, Any] | bytes | None = None, most: int = _REPLY_BYTES
     ) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, again while the server is busy, and return its JSON; runs in the background loop.
+        """Send a request, again while the server is busy, and return its JSON.
 
         The whole may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
         """
@@ -276,7 +271,6 @@ class RemoteScanner:
 
     @contextmanager
     def _checked(self, path: str) -> Iterator[None]:
-        """Raises ``RemoteError`` where a reply is not what was asked for."""
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
@@ -286,11 +280,10 @@ class RemoteScanner:
             ) from None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_authorization": None, "_loop": None}
+        return {**self.__dict__, "_authorization": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _loop=_BackgroundLoop())
-        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN"))
+        self.__dict__.update(state, _authorization=_bearer(os.environ.get("SPSCANNER_TOKEN")))
 
     def __copy__(self) -> Self:
         copied = object.__new__(type(self))
@@ -402,36 +395,3 @@ def _message(reply: bytes) -> str:
 def _shown(said: str) -> str:
     """What a stranger said, on one line and without what a terminal acts on."""
     return " ".join("".join(each if each.isprintable() else " " for each in said).split())
-
-
-class _BackgroundLoop:
-    """An event loop in a thread, so that blocking and asynchronous callers wait in the same way.
-
-    The first coroutine starts the thread; it ends with this object or the process.
-    """
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._process = 0
-        self._lock = threading.Lock()
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine from any thread; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self._running())
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            # A forked process has no thread for the loop.
-            if self._loop is None or self._process != os.getpid():
-                loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_loop, args=(loop,), name="spscanner-remote", daemon=True).start()
-                weakref.finalize(self, loop.call_soon_threadsafe, loop.stop).atexit = False
-                self._loop, self._process = loop, os.getpid()
-            return self._loop
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()

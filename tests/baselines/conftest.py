@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.base import Baseline, Pair, Pointwise
-from spscanner_rag.baselines.decomposers import Source
-from spscanner_rag.baselines.propositions import Propositions
+from spscanner_rag.baselines.propositions import Propositions, Source
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel

@@ -143,13 +143,6 @@ def test_window_embeds_neighbours_and_returns_the_unit() -> None:
     assert "The otter swims. A heron flies." in seen
 
 
-def test_score_texts() -> None:
-    dense = Dense(letters)
-    texts = [TEXT[u.start : u.end] for u in UNITS]
-    np.testing.assert_array_equal(dense.score_texts("otter", texts), dense.raw_scores("otter", TEXT, UNITS))
-    assert dense.score_texts("otter", []).shape == (0,)
-
-
 def spoiled(texts: list[str]) -> NDArray[np.float32]:
     vectors = letters(texts)
     vectors[[i for i, text in enumerate(texts) if "Rain" in text]] = np.nan

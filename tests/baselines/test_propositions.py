@@ -13,9 +13,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Dense, Propositions
-from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
-from spscanner_rag.baselines.propositions import NO_PROPOSITION_LOGIT, Proposition, passages_of, terms, tie
+from spscanner_rag.baselines.propositions import (
+    NO_PROPOSITION_LOGIT,
+    SEQ2SEQ_INPUT,
+    Proposition,
+    Seq2Seq,
+    Source,
+    passages_of,
+    read_reply,
+    terms,
+    tie,
+)
 from spscanner_rag.scorers import ScanCancelled, score_batch
+from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
 
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
@@ -87,7 +97,8 @@ def test_a_scorer_keeps_its_vectors_and_its_logits() -> None:
     baseline = propositions_by(Says(STATEMENTS), dense)
     units = baseline.segment(TEXT)
     raw = baseline.raw_scores("treaty", TEXT, units)
-    expected = dense.score_texts("treaty", STATEMENTS)
+    alone = [Dense(letters).raw_scores("treaty", each, [Unit(0, len(each), each)]) for each in STATEMENTS]
+    expected = np.concatenate(alone)
     # the last statement is tied to the whole passage
     np.testing.assert_allclose(raw[:3], [max(expected[[0, 3]]), max(expected[1:]), expected[3]], atol=1e-6)
     np.testing.assert_array_equal(baseline.logits(raw), dense.logits(raw))

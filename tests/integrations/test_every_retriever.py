@@ -83,8 +83,8 @@ def name(
     kind: str, places: dict[str, object], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """The name of a retriever of this kind, which loads."""
-    for module in ("baselines.dense", "lab.evaluation.retriever_identity"):  # what ranks propositions
-        monkeypatch.setattr(f"spscanner_rag.{module}.packaged_minilm", lambda: str(places["bert"]))
+    # what ranks propositions
+    monkeypatch.setattr("spscanner_rag.baselines.dense.packaged_minilm", lambda: str(places["bert"]))
     served = {"address": request.getfixturevalue("address")} if kind == "remote" else {}
     return NAMES[kind].format(**places, **served)
 

@@ -79,7 +79,7 @@ def encoder(
     the weights of the cosines beside the scanner's own logits are fitted. The same command resumes.
     """
     from spscanner_rag.apps.pages.terminal import line_of, open_console
-    from spscanner_rag.baselines.dense import MINILM, packaged_minilm
+    from spscanner_rag.baselines.dense import installed
     from spscanner_rag.lab.evidence.questions import read_documents
     from spscanner_rag.lab.training.meaning_weights import put_into_checkpoint
     from spscanner_rag.scan.devices import use_threads
@@ -91,9 +91,8 @@ def encoder(
         if progress:
             console.print(line_of(console, message), soft_wrap=True)
 
-    packaged = (packaged_minilm() or MINILM) if model in ("minilm", MINILM) else model
     put_into_checkpoint(
-        packaged,
+        installed(model),
         base,
         list(read_documents(data)),
         out,

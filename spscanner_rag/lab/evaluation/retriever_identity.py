@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.baselines.cascade import Cascade
-from spscanner_rag.baselines.dense import MINILM, PRESETS, Preset, packaged_minilm
+from spscanner_rag.baselines.dense import PRESETS, Preset, installed
 from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.scanner import Scanner
@@ -85,7 +85,7 @@ def _dense_folders(model: str) -> list[Path]:
     found = []
     for name in (preset.model, preset.query_model):
         if name is not None:
-            found += _folder((packaged_minilm() or name) if name == MINILM else name)
+            found += _folder(installed(name))
     return found
 
 
@@ -117,7 +117,6 @@ def _digests(folders: Iterable[Path], patterns: Iterable[str]) -> dict[str, str]
 
 
 def _module_folders(folder: Path) -> list[Path]:
-    """The folders of the modules of a sentence-transformers model below its own."""
     try:
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [module["path"] for module in modules]
