@@ -207,11 +207,10 @@ def least_work(
 
     itemsize = dtype.itemsize
     segment_tokens = min(tokens, default_segment_tokens(device, config))
-    flops = scan_flops(config, tokens, tokens // TOKENS_PER_UNIT)
+    products = float(scan_flops(config, tokens, tokens // TOKENS_PER_UNIT)[0])
     matrices = config.d_model * (config.d_in_proj + config.d_inner)
     numbers = 4 * config.d_model + config.d_in_proj + 3 * config.conv_dim + config.nheads + 5 * config.d_inner
     moved = config.n_layer * (8.0 * config.d_model + itemsize * (numbers + matrices / segment_tokens))
-    products = flops.projections + flops.convolution + flops.mixing
     return 2.0 * tokens * config.n_layer * matrices, products, tokens * moved
 
 

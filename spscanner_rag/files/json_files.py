@@ -1,28 +1,31 @@
-"""JSON that programs leave for each other: read strictly, one object a line that survives a kill, and compared."""
+"""JSON that runs leave for the next: read strictly, one object a line that survives a kill, and compared."""
 
 import json
+import mmap
 import os
-import sys
-import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 
-if sys.platform != "win32":
-    import fcntl
-
-_BLOCK_BYTES = 2**16
-_APPENDING = threading.Lock()
-
 
 def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads
     """`json.loads`, but ``ValueError`` for a key that an object has twice: only the last would count."""
     return json.loads(content, object_pairs_hook=_distinct)
+
+
+def parse_object(content: str | bytes) -> dict[str, Any]:
+    """`parse_json`, but ``ValueError`` also for anything but an object, and for too deep a nesting."""
+    try:
+        found = parse_json(content)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError(f"a JSON {type(found).__name__}")
+    return found
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -48,14 +51,13 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     """Append JSON objects in one write, all or none, and return the byte where the first new line begins.
 
-    Half a line that a killed program left is cut off. Lines of several threads do not mix,
-    nor do those of several programs, except on Windows.
+    Half a line that a killed program left is cut off. Only one program at a time may write: see `folder_lock`.
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
-    with telling_of_full_disks(path), _APPENDING, path.open("a+b", buffering=0) as file, _alone(file):
+    with telling_of_full_disks(path), path.open("a+b", buffering=0) as file:
         whole = _whole_bytes(file)
-        if whole < file.seek(0, os.SEEK_END):  # no other program is writing: who wrote this was killed
+        if whole < file.seek(0, os.SEEK_END):  # who wrote this was killed
             file.truncate(whole)
         try:
             while written < len(lines):
@@ -67,39 +69,54 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     return whole
 
 
-@contextmanager
-def _alone(file: FileIO) -> Iterator[None]:
-    """Keep other programs from appending; the system ends the lock of a program that is killed."""
-    if sys.platform != "win32":
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.lockf(file, fcntl.LOCK_EX)  # ends when the file is closed
-    yield
-
-
 def _whole_bytes(file: FileIO) -> int:
     """The length of a file up to the end of its last complete line."""
-    end = file.seek(0, os.SEEK_END)
-    while end:
-        start = max(0, end - _BLOCK_BYTES)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
+    if not file.seek(0, os.SEEK_END):
+        return 0
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.rfind(b"\n") + 1
 
 
-def as_json(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content as it comes back from a file: tuples are lists, and names are strings."""
-    made: dict[str, Any] = json.loads(json.dumps(dict(content)))
-    return made
+class OtherRunError(ValueError):
+    """A folder holds the results of a run on other inputs, or of an unknown run."""
+
+
+def earlier_run(path: Path, results: str) -> dict[str, Any]:
+    """What says what the results beside it, such as "parts", were made of; `OtherRunError` if there is none."""
+    if not path.exists():
+        raise OtherRunError(
+            f"{path.parent}: got {results} without {path.name}, which says what they were made of; expected both: "
+            "give another --out, or delete the folder"
+        )
+    try:
+        return parse_object(path.read_bytes())
+    except ValueError as error:
+        raise OtherRunError(
+            f"{path}: expected the JSON object that says what the {results} were made of, got a damaged file "
+            f"({error}); give another --out, or delete the folder"
+        ) from None
+
+
+def refuse_other_run(
+    folder: Path,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    leaving_out: Collection[tuple[str, str]] = (),
+) -> None:
+    """Raise `OtherRunError` that names what differs from the run before; see `difference`."""
+    if other := difference(before, now, leaving_out):
+        raise OtherRunError(
+            f"{folder} holds the results of a run on other inputs, or with other models or options ({other}); "
+            "give the same again, or another --out"
+        )
 
 
 def difference(
     before: Mapping[str, Any], now: Mapping[str, Any], leaving_out: Collection[tuple[str, str]] = ()
 ) -> str:
     """The values that differ, for people; None equals no value. ``leaving_out``: first two names of paths."""
-    own, others = _flat(before), _flat(as_json(now))
+    as_read = json.loads(json.dumps(dict(now)))  # tuples are lists, and names are strings
+    own, others = dict(_leaves(before, ())), dict(_leaves(as_read, ()))
     differing = sorted(
         path
         for path in own.keys() | others.keys()
@@ -110,11 +127,6 @@ def difference(
         for path in differing[:6]
     ]
     return "; ".join(shown) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
-
-
-def _flat(content: object) -> dict[tuple[str, ...], object]:
-    """The values below nested objects, by the names that lead to them."""
-    return dict(_leaves(content, ()))
 
 
 def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.batch.batch_run import Progress
+from spscanner_rag.apps.batch.batch_run import DIGESTS, PartChangedError, Progress
 from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Query, RowReader, plan_of
-from spscanner_rag.apps.batch.parts import DIGESTS, PartChangedError
 from spscanner_rag.files.reading import read, read_all
 from tests.apps.batch.conftest import Rows, json_lines, pairs, parquet, run
 from tests.attack.conftest import Attempt

@@ -1,10 +1,8 @@
-"""JSON read strictly, lines of it that survive a kill, a full disk and other writers, and differences."""
+"""JSON read strictly, lines of it that survive a kill, a full disk and readers, and differences."""
 
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -98,26 +96,6 @@ for number in range({lines}):
             numbers = [json.loads(line)["number"] for _, line in complete_lines(path)]
             assert numbers == list(range(len(numbers)))
     assert len(records(path)) == lines
-
-
-def test_records_of_several_writers_stay_apart(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-
-    def write(writer: int) -> None:
-        for number in range(50):
-            batch: list[Mapping[str, object]] = [
-                {"writer": writer, "number": number, "text": "x" * 20_000}
-            ] * 2
-            append_records(path, batch)
-
-    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    found = [(record["writer"], record["number"]) for record in records(path)]  # type: ignore[index]
-    assert sorted(found) == sorted([(writer, number) for writer in range(4) for number in range(50)] * 2)
-    assert found[::2] == found[1::2]  # the two of one call side by side
 
 
 @pytest.mark.parametrize("content", ['{"a": 1, "a": 1}', '[{"x": {"b": 1, "a": 2, "c": 3, "a": 4}}]'])

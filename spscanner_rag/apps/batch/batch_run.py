@@ -1,18 +1,200 @@
-"""A batch run in a folder: its identity, its lock, and the parts that are left to make."""
+"""A batch run in a folder: rows scanned into records, and the parts, Parquet or JSONL, that hold them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Plan, Query, RowReader
-from spscanner_rag.apps.batch.parts import Form, Record, encoded, finished, scan_rows, write_part
+from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Plan, Query, Row, RowReader
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_files import difference, parse_json
-from spscanner_rag.results import Selection
+from spscanner_rag.files.json_files import (
+    append_records,
+    complete_lines,
+    earlier_run,
+    parse_object,
+    refuse_other_run,
+)
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.units import readable
+
+Form = Literal["parquet", "jsonl"]
+
+Record = dict[str, Any]  # one line of a part; `schema` lists its columns
+
+
+def scan_rows(
+    scanner: Scanner, rows: Sequence[Row], selection: Selection, texts: bool = True
+) -> list[Record]:
+    """A record for each row; rows share forward passes.
+
+    If these fail, as for want of memory, each row is scanned alone, and what fails then gets an error.
+    """
+    errors = [row.error or _fault_of(scanner, row) for row in rows]
+    pairs = [(row.query, row.document) for row, error in zip(rows, errors, strict=True) if error is None]
+    results: list[ScanResult | str]
+    try:
+        results = list(scanner.scan_many(pairs))
+    except Exception:
+        results = [_alone(scanner, pair) for pair in pairs]
+    left = iter(results)
+    return [
+        _record(row, next(left) if error is None else error, selection, texts)
+        for row, error in zip(rows, errors, strict=True)
+    ]
+
+
+def _fault_of(scanner: Scanner, row: Row) -> str | None:
+    try:
+        scanner.pipeline.request_of((row.query, row.document))
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _alone(scanner: Scanner, pair: tuple[str, str | TextFile]) -> ScanResult | str:
+    try:
+        return scanner.scan(*pair)
+    except Exception as error:  # whatever it is, the other rows go on
+        message = str(error).strip()
+        return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _record(row: Row, result: ScanResult | str, selection: Selection, texts: bool) -> Record:
+    own: Record = {
+        "id": readable(row.id),
+        "query_id": None if row.query_id is None else readable(row.query_id),
+        "document_score": None,
+        "sentence_count": None,
+        "tokens": None,
+        "sentences": [],
+        "error": None,
+    }
+    if isinstance(result, str):
+        return own | {"error": readable(result)[:500]}
+    section = row.document.section if isinstance(row.document, TextFile) else None
+    sentences = []
+    for number in result.picks(selection).tolist():
+        start, end = int(result.starts[number]), int(result.ends[number])
+        sentences.append(
+            {
+                "start": start,
+                "end": end,
+                "score": float(result.scores[number]),
+                "logit": float(result.logits[number]),
+                "text": readable(result.text[start:end]) if texts else None,
+                "section": readable(section(start)) if section else None,
+            }
+        )
+    has_score = len(result.logits) > 0
+    return own | {
+        "document_score": result.document_score() if has_score else None,
+        "sentence_count": len(result.logits),
+        "tokens": result.tokens_read,
+        "sentences": sentences,
+    }
+
+
+def default_form() -> Form:
+    """Parquet where pyarrow is installed, else JSONL."""
+    return "parquet" if find_spec("pyarrow") else "jsonl"
+
+
+def part_path(folder: Path, number: int, form: Form) -> Path:
+    """Return the file of a chunk."""
+    return folder / f"part-{number:06d}.{form}"
+
+
+DIGESTS = "_parts.jsonl"
+"""A line for each part, with its SHA-256, which is written before the part: one without a line is made again."""
+
+
+class PartChangedError(ValueError):
+    """A part is not what the run wrote."""
+
+
+def finished(folder: Path, count: int, form: Form) -> set[int]:
+    """Numbers of the chunks, of ``count``, whose part is there; ``PartChangedError`` if one was changed."""
+    digests = _digests(folder / DIGESTS)
+    found = set()
+    for number in range(count):
+        path = part_path(folder, number, form)
+        if path.name in digests and path.exists():
+            if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digests[path.name]:
+                raise PartChangedError(
+                    f"{path}: got another content than the run wrote; expected the same: delete it, and the same "
+                    "command makes it again"
+                )
+            found.add(number)
+    return found
+
+
+def _digests(path: Path) -> dict[str, str]:
+    """The SHA-256 of each part by its name; the last line of a part counts."""
+    found = {}
+    for number, line in complete_lines(path):
+        try:
+            record = parse_object(line)
+            found[str(record["part"])] = str(record["sha256"])
+        except (ValueError, KeyError) as error:
+            raise PartChangedError(
+                f"{path}:{number}: expected a part and its sha256, got {type(error).__name__}; delete the file, "
+                "and all parts are made again"
+            ) from None
+    return found
+
+
+def write_part(folder: Path, number: int, form: Form, content: bytes) -> None:
+    """Write a part, whole, after its digest."""
+    path = part_path(folder, number, form)
+    append_records(folder / DIGESTS, [{"part": path.name, "sha256": sha256(content).hexdigest()}])
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content)
+
+
+def encoded(records: Sequence[Record], form: Form) -> bytes:
+    """The content of a part."""
+    if form == "jsonl":
+        return "".join(json.dumps(record) + "\n" for record in records).encode("ascii")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(records), schema()), file, compression="zstd")
+    return file.getvalue()
+
+
+def schema() -> Any:  # noqa: ANN401 - pyarrow's
+    """The columns of a Parquet part, the same in every part."""
+    import pyarrow as pa
+
+    sentence = {
+        "start": pa.int64(),
+        "end": pa.int64(),
+        "score": pa.float32(),
+        "logit": pa.float32(),
+        "text": pa.string(),
+        "section": pa.string(),
+    }
+    return pa.schema(
+        {
+            "id": pa.string(),
+            "query_id": pa.string(),
+            "document_score": pa.float32(),
+            "sentence_count": pa.int64(),
+            "tokens": pa.int64(),
+            "sentences": pa.list_(pa.struct(list(sentence.items()))),
+            "error": pa.string(),
+        }
+    )
+
 
 IDENTITY = "_batch.json"  # readers of Parquet folders leave out names that begin with an underscore
 _FORMAT = 1
@@ -50,10 +232,6 @@ class Progress:
         self.tokens += sum(record["tokens"] or 0 for record in records)
 
 
-class OtherRunError(ValueError):
-    """A folder holds the parts of a run on other inputs, or with another checkpoint or other options."""
-
-
 def run_batch(
     plan: Plan,
     work: Work,
@@ -84,7 +262,9 @@ def run_batch(
         "form": work.form,
     }
     with folder_lock(out):
-        _check(out, identity)
+        if any(out.glob("part-*")):
+            refuse_other_run(out, earlier_run(out / IDENTITY, "parts"), identity)
+        write_whole(out / IDENTITY, json.dumps(identity, indent=1) + "\n")
         had = finished(out, len(plan.chunks), work.form)
         progress = Progress(len(plan.chunks), len(had))
         left = [chunk for chunk in plan.chunks if chunk.number not in had]
@@ -107,29 +287,3 @@ def run_batch(
             progress.repeated = reader.repeated
             show(progress)
     return progress
-
-
-def _check(out: Path, identity: Mapping[str, Any]) -> None:
-    """Refuse the folder of another run; write what identifies this one to a new folder."""
-    path = out / IDENTITY
-    if not path.exists():
-        if any(out.glob("part-*")):
-            raise OtherRunError(
-                f"{out}: got parts without {IDENTITY}, which says what they were made of; expected both: give "
-                "another --out"
-            )
-        write_whole(path, json.dumps(identity, indent=1) + "\n")
-        return
-    try:
-        before = parse_json(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise OtherRunError(
-            f"{path}: expected the JSON object that says what the parts were made of, got a damaged file "
-            f"({error}); give another --out, or delete the folder"
-        ) from None
-    other = difference(before, identity)
-    if other:
-        raise OtherRunError(
-            f"{out} holds the parts of a run on other inputs, or with another checkpoint or other options "
-            f"({other}); give the same again, or another --out"
-        )

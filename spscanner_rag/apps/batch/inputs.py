@@ -4,14 +4,14 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.json_files import parse_object
 from spscanner_rag.files.reading import KINDS, read, regular_files
 from spscanner_rag.text.extras import needed
 
@@ -138,16 +138,16 @@ class RowReader:
         if chunk.kind == "documents":
             return [row for path in chunk.paths for row in self._document(self._counted(path))]
         (path,) = chunk.paths
+        is_json = chunk.kind == "jsonl"
+        kept: Iterator[Any] = _json_lines(path, chunk) if is_json else self._parquet_rows(path, chunk)
+        record: Callable[[Any], dict[str, Any]] = _json_record if is_json else _parquet_record
         found: list[Row] = []
-        records = _json_records(path, chunk) if chunk.kind == "jsonl" else self._parquet_records(path, chunk)
-        for number, (values, wrong) in enumerate(records, chunk.start + 1):
+        for number, row in enumerate(kept, chunk.start + 1):
             place = f"{chunk.name}:{number}"
-            if wrong is None:
-                found += self._rows_of(values, place)
-            elif self._queries:
-                found += self._on_document(place, "", wrong)
-            else:
-                found.append(Row(place, error=wrong))
+            try:
+                found += self._rows_of(record(row), place)
+            except ValueError as error:
+                found += self._unread(place, error)
         return found
 
     def _counted(self, identifier: str) -> str:
@@ -156,38 +156,40 @@ class RowReader:
         self._ids.add(hash(identifier))
         return identifier
 
-    def _on_document(self, identifier: str, document: str | TextFile, error: str | None = None) -> list[Row]:
-        return [Row(identifier, query.id, query.text, document, error) for query in self._queries]
+    def _on_document(self, identifier: str, document: str | TextFile) -> list[Row]:
+        return [Row(identifier, query.id, query.text, document) for query in self._queries]
+
+    def _unread(self, identifier: str, error: Exception) -> list[Row]:
+        if not self._queries:
+            return [Row(identifier, error=str(error))]
+        return [Row(identifier, query.id, query.text, error=str(error)) for query in self._queries]
 
     def _document(self, path: str) -> list[Row]:
         try:
             return self._on_document(path, read(path))
         except (ValueError, ImportError, RecursionError) as error:
-            return self._on_document(path, "", str(error))
+            return self._unread(path, error)
 
     def _rows_of(self, values: Mapping[str, object], place: str) -> list[Row]:
-        """The rows of a record: one, or one for each question; a record without an id is named by its place."""
         identifier = values.get(self._columns.id)
         if identifier is None:
             identifier = place
         elif not isinstance(identifier, str):
             identifier = json.dumps(identifier, default=str)
         self._counted(identifier)
-        wrong = _wrong(self._columns.text, values)
-        text = "" if wrong else str(values[self._columns.text])
-        if self._queries:
-            return self._on_document(identifier, text, wrong)
-        wrong = wrong or _wrong(self._columns.query, values)
-        if wrong:
-            return [Row(identifier, error=wrong)]
-        return [Row(identifier, None, str(values[self._columns.query]), text)]
+        try:
+            text = _string(values, self._columns.text)
+            if self._queries:
+                return self._on_document(identifier, text)
+            return [Row(identifier, None, _string(values, self._columns.query), text)]
+        except ValueError as error:
+            return self._unread(identifier, error)
 
-    def _parquet_records(self, path: str, chunk: Chunk) -> Iterator[tuple[dict[str, Any], str | None]]:
+    def _parquet_rows(self, path: str, chunk: Chunk) -> Iterator[tuple[Any, int]]:
         if self._path != path or self._at > chunk.start:
             self._table, self._at = _parquet_rows(path, self._columns), 0
         self._path = ""  # where reading fails, the next chunk begins anew
-        for batch, number in islice(self._table, chunk.start - self._at, chunk.stop - self._at):
-            yield _parquet_record(batch, number)
+        yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
         self._path, self._at = path, chunk.stop
 
 
@@ -328,34 +330,34 @@ def _parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, int]]:
                 yield batch, number
 
 
-def _parquet_record(batch: Any, number: int) -> tuple[dict[str, Any], str | None]:  # noqa: ANN401 - pyarrow's
+def _parquet_record(row: tuple[Any, int]) -> dict[str, Any]:
+    batch, number = row
     try:
-        return {name: batch.column(name)[number].as_py() for name in batch.schema.names}, None
+        return {name: batch.column(name)[number].as_py() for name in batch.schema.names}
     except UnicodeDecodeError as error:
-        return {}, f"got a string that is not UTF-8 ({error.reason} at byte {error.start:,}); expected UTF-8"
+        raise ValueError(
+            f"got a string that is not UTF-8 ({error.reason} at byte {error.start:,}); expected UTF-8"
+        ) from None
 
 
-def _json_records(path: str, chunk: Chunk) -> Iterator[tuple[dict[str, Any], str | None]]:
+def _json_lines(path: str, chunk: Chunk) -> Iterator[bytes]:
     with _opened(path) as file:
         file.seek(chunk.offset)
-        for line in islice(file, chunk.stop - chunk.start):
-            yield _json_record(line)
+        yield from islice(file, chunk.stop - chunk.start)
 
 
-def _json_record(line: bytes) -> tuple[dict[str, Any], str | None]:
-    """The object of a line of JSON, and the reason if it holds none."""
+def _json_record(line: bytes) -> dict[str, Any]:
     try:
-        values = parse_json(line)
-    except (ValueError, RecursionError) as error:  # ValueError also for what is not UTF-8
-        return {}, f"got no JSON ({str(error)[:200]}); expected an object on one line"
-    if not isinstance(values, dict):
-        return {}, f"got a JSON {type(values).__name__}; expected an object on one line"
-    return values, None
+        return parse_object(line)
+    except ValueError as error:  # also for what is not UTF-8
+        raise ValueError(f"got no JSON ({str(error)[:200]}); expected an object on one line") from None
 
 
-def _wrong(column: str, values: Mapping[str, object]) -> str | None:
-    """The reason why a record has no string in a column."""
+def _string(values: Mapping[str, object], column: str) -> str:
+    """The string in a column of a record; ``ValueError`` if there is none."""
     if column not in values:
-        return f"{column}: missing; expected a string"
+        raise ValueError(f"{column}: missing; expected a string")
     value = values[column]
-    return None if isinstance(value, str) else f"{column}: got {type(value).__name__}; expected a string"
+    if not isinstance(value, str):
+        raise ValueError(f"{column}: got {type(value).__name__}; expected a string")
+    return value

@@ -70,9 +70,8 @@ def batch(
 
     Each pair is read on its own, as by `spscanner scan` with one FILE.
     """
-    from spscanner_rag.apps.batch.batch_run import Work, run_batch
+    from spscanner_rag.apps.batch.batch_run import Work, default_form, run_batch
     from spscanner_rag.apps.batch.inputs import Columns, plan_of
-    from spscanner_rag.apps.batch.parts import default_form
     from spscanner_rag.apps.pages.terminal import open_console, progress_bars
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 

@@ -1,5 +1,6 @@
 """Options of ``spscanner eval``, in groups that check themselves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -8,6 +9,13 @@ from spscanner_rag.apps.cli.options import names_in, option
 
 if TYPE_CHECKING:
     from spscanner_rag.lab.evaluation.settings import Setting
+
+
+def refuse_given(options: Mapping[str, object], why: str) -> None:
+    """Raise ``ValueError`` for the first of these options that was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"got {name} {why}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +132,7 @@ class CorpusOptions:
             needing = {"--aggregation": self.aggregation if self.aggregation != "max" else None,
                        "--first-stage": self.first_stage,
                        "--document-characters": self.document_characters}  # fmt: skip
-            for name, value in needing.items():
-                if value is not None:
-                    raise ValueError(f"got {name} without --corpus; expected both, or neither")
+            refuse_given(needing, "without --corpus; expected both, or neither")
             return []
         for name in ("context_ablation", "calibration"):
             if getattr(variants, name):
@@ -192,9 +198,7 @@ class AnswerOptions:
             needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
                        "--max-requests": self.max_requests, "--answer-units": self.answer_units,
                        "--answer-words": self.answer_words}  # fmt: skip
-            for name, value in needing.items():
-                if value is not None:
-                    raise ValueError(f"got {name} without --answers; expected both, or neither")
+            refuse_given(needing, "without --answers; expected both, or neither")
         from spscanner_rag.lab.evidence.questions import ANSWER_FORMS
 
         if self.answer_form is not None and self.answer_form not in ANSWER_FORMS:

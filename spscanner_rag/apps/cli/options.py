@@ -152,13 +152,10 @@ class ScannerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrieverOptions:
+class RetrieverOptions(ScannerOptions):
     """Device and dtype of retrievers, and whether their models may run code of their own."""
 
-    device: str = DEVICE
     dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
-    threads: int | None = THREADS
-    tokenizer: str | None = TOKENIZER
     trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
 
     def loading(self, unit: str = "sentence", titles: dict[str, str] | None = None) -> "Options":
@@ -229,7 +226,7 @@ def _spread(args: Sequence[str], options: Mapping[str, Any], ending: str | None)
         if word == "--":
             rest = list(words)
             return [*spread, word, *rest], own_words + len(rest)
-        if _is_flag(word):
+        if word.startswith("-") and word != "-":
             option = options.get(word)
             spread += [word, *_values(option, words)]
             repeated = word if option is not None and option.multiple else ""
@@ -239,10 +236,6 @@ def _spread(args: Sequence[str], options: Mapping[str, Any], ending: str | None)
             spread.append(word)
             own_words += 1
     return spread, own_words
-
-
-def _is_flag(word: str) -> bool:
-    return word.startswith("-") and word != "-"
 
 
 def _values(option: Any, words: Iterable[str]) -> list[str]:  # noqa: ANN401 - click's option, or typer's own

@@ -42,7 +42,10 @@ def serve(
         "waiting_requests": max_waiting,
     }
     limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    token = _token(token_file)
+    if token_file is None:
+        token = os.environ.get(TOKEN_VARIABLE)
+    else:
+        token = token_file.expanduser().read_text(encoding="utf-8").strip()
     if token is None and not _is_local(host):
         raise ValueError(
             f"--host: got {host!r} without a token, so anyone could use the scanner; set {TOKEN_VARIABLE}, give "
@@ -70,12 +73,6 @@ def serve(
     access_log.setLevel(logging.INFO)
     access_log.propagate = False
     uvicorn.Server(config_of(app, host, port, grace=int(limits.seconds) + 1)).run()
-
-
-def _token(file: Path | None) -> str | None:
-    if file is not None:
-        return file.expanduser().read_text(encoding="utf-8").strip()
-    return os.environ.get(TOKEN_VARIABLE)
 
 
 def _is_local(host: str) -> bool:

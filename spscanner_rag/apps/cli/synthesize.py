@@ -2,16 +2,203 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.core
 
-from spscanner_rag.apps.cli.options import SeveralValues, argument, option
-from spscanner_rag.apps.cli.synthesize_make import RESULTS, make
+from spscanner_rag.apps.cli.options import PROGRESS, SeveralValues, argument, option, shows_progress, tell
 from spscanner_rag.text.escaping import one_line
+
+if TYPE_CHECKING:
+    from spscanner_rag.lab.synthesis.making import SynthesisRun
+
+RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
+--test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
+interrupted. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are none, 2
+for bad input.
+"""
+
+NOTHING_USABLE, ENDED_EARLY = 1, 3
+"""Exit codes of runs without a result, and of runs that ended before all was asked."""
+
+
+def make(
+    sources: list[Path] = argument(
+        "Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
+        "FILE...",
+    ),
+    out: Path = option(..., "Folder for the results; a run found there resumes."),
+    *,
+    llm: str = option(
+        "scripted",
+        "Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through "
+        "LlamaIndex or LangChain, whichever is installed; FILE.py:NAME, a model or a function of "
+        "yours; or scripted, a stand-in that costs nothing, to try this out.",
+    ),
+    strategy: str = option(
+        "link",
+        "What a question is made from: link, two parts of a document that are far apart; chunk, 20 "
+        "sentences in a row; pair, 20 sentences and the 20 most similar ones.",
+    ),
+    sizes: str = option(
+        "2000,5000,10000",
+        "Lengths, in tokens, of the stretches of documents (sub-documents) that questions are made "
+        "from. They come equally often, or by weights: 2000:1,10000:2.",
+    ),
+    positions: str = option(
+        "",
+        "For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
+        "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
+    ),
+    chunk_units: int = option(
+        5,
+        "For --strategy link: units of the first part, as in the released code; the paper says 20 sentences.",
+    ),
+    unit_tokens: int = option(20, "For --strategy link: least tokens of a unit; 1 for sentences."),
+    per_document: int = option(1, "Most sub-documents of one document.", least=1),
+    most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
+    seed: int = option(0, "Decides every random choice."),
+    language: str = option("en", "Language of the documents and questions, as a code of two letters."),
+    language_probability: float = option(
+        0.8,
+        "Documents are left out if the language is less probable than this; 0 takes every document.",
+        least=0,
+        most=1,
+    ),
+    keep_boilerplate: bool = option(False, "Also make questions from licences and copyright notices."),
+    against: list[Path] | None = option(
+        None, "Test documents; source documents that share text with them are left out.", "FILE..."
+    ),
+    test_share: float = option(
+        0.0, "Share of documents for test.jsonl instead of train.jsonl.", least=0, most=1
+    ),
+    embedder: str = option(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "For --strategy pair: sentence-transformers model that finds similar sentences.",
+    ),
+    prompts: Path | None = option(
+        None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
+    ),
+    workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
+    max_requests: int | None = option(
+        None, "Most requests, those of earlier runs in the folder included.", number=int
+    ),
+    max_cost: float | None = option(
+        None, "Most that all of these may cost, in the currency of the prices.", number=float
+    ),
+    price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
+    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
+    requests_per_minute: float | None = option(
+        None, "Most requests a minute; default: no limit.", number=float
+    ),
+    progress: bool | None = PROGRESS,
+) -> None:
+    """Make a training file, and with --test-share a test file, from documents."""
+    from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.lab.llm.asking import Prices
+    from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
+    from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+    from spscanner_rag.lab.synthesis.sources import source_files
+
+    numbers, weights = _sizes(sizes)
+    settings = SynthesisSettings(
+        strategy=strategy,  # type: ignore[arg-type]  # checked there
+        seed=seed,
+        sizes=numbers,
+        weights=weights,
+        per_document=per_document,
+        chunk_units=chunk_units,
+        unit_tokens=unit_tokens,
+        positions=_positions(positions),
+        language=language,
+        language_probability=language_probability,
+        boilerplate=not keep_boilerplate,
+        test_share=test_share,
+    )
+    options = RunOptions(
+        sources=tuple(sources),
+        llm=llm,
+        against=tuple(against or ()),
+        prompts=prompts,
+        embedder=embedder,
+        prices=Prices(price_prompt, price_reply),
+        max_requests=max_requests,
+        max_cost=max_cost,
+        requests_per_minute=requests_per_minute,
+    )
+    source_files(options.sources)  # what is missing is reported before any work
+    source_files(options.against)
+    with folder_lock(out), SynthesisRun(settings, options, out, workers, most, tell) as run:
+        run.run(_progress(shows_progress(progress)))
+        counts = run.write()
+    _write_summary(run, counts, out)
+    if not run.outcomes.examples:
+        raise typer.Exit(NOTHING_USABLE)
+    if run.stopped:
+        raise typer.Exit(ENDED_EARLY)
+
+
+@contextmanager
+def _progress(visible: bool) -> "Iterator[Callable[[SynthesisRun], None]]":
+    from rich.progress import TextColumn
+
+    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+
+    made = TextColumn("{task.fields[made]}", markup=False)
+    with progress_bars(open_console(sys.stderr), made, disable=not visible) as bars:
+        bar = bars.add_task("sub-documents", total=None, made="")
+
+        def show(run: "SynthesisRun") -> None:
+            budget = run.budget
+            made = f"{run.outcomes.examples:,} examples, {budget.requests:,} requests"
+            bars.update(bar, completed=run.outcomes.done, made=f"{made}, cost {budget.cost:,.2f}")
+
+        yield show
+
+
+def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None:
+    summary = run.summary()
+    lines = [f"{count:,} examples in {one_line(str(out / name))}" for name, count in counts.items() if count]
+    lines.append(
+        f"{summary['examples']:,} examples of {summary['sub_documents']:,} sub-documents and "
+        f"{summary['documents']:,} documents; {summary['requests']:,} requests, "
+        f"{summary['prompt_tokens']:,} prompt tokens, {summary['reply_tokens']:,} reply tokens, "
+        f"cost {summary['cost']:,.4f}"
+    )
+    if run.model.name == "scripted":
+        lines.append(
+            "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
+        )
+    for name in ("documents_left_out", "dropped", "malformed_replies"):
+        if summary[name]:
+            counted = ", ".join(f"{one_line(reason)} ({count:,})" for reason, count in summary[name].items())
+            lines.append(f"{name.replace('_', ' ')}: {counted}")
+    if summary["stopped"]:
+        lines.append(f"ended early: {one_line(summary['stopped'])}; the same command goes on")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def _sizes(value: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    try:
+        pairs = [part.partition(":") for part in value.split(",")]
+        return tuple(int(size) for size, _, _ in pairs), tuple(float(weight or 1) for _, _, weight in pairs)
+    except ValueError:
+        raise ValueError(
+            f"--sizes: got {value!r:.60}; expected numbers of tokens with commas between them, each perhaps with "
+            "a colon and a weight"
+        ) from None
+
+
+def _positions(value: str) -> tuple[tuple[str, str], ...]:
+    if not value:
+        return ()
+    pairs = [part.strip().partition("-") for part in value.split(",")]
+    return tuple((first, second) for first, _, second in pairs)
 
 
 class _Group(typer.core.TyperGroup):

@@ -71,7 +71,6 @@ class Chunked:
 
 
 def _cut_out(text: str, units: Sequence[Unit]) -> tuple[str, list[Unit]]:
-    """The text of a chunk, and its units as units of that text."""
     begin, end = units[0].start, units[-1].end
     reads = [unit.model_text for unit in units]  # reference units are not read as the text has them
     reads[0] = reads[0].lstrip()

@@ -1,9 +1,8 @@
 """Lets a language model answer the questions of a run, from what each retriever finds or from whole documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-
-import numpy as np
+from dataclasses import asdict
+from typing import NamedTuple
 
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
@@ -17,7 +16,7 @@ from spscanner_rag.lab.answers.answering import (
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.corpora import segmenter_for
-from spscanner_rag.lab.evaluation.rows import LENGTH_EDGES
+from spscanner_rag.lab.evaluation.rows import length_bin
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
 from spscanner_rag.lab.evaluation.tables import Share, Table
@@ -34,19 +33,15 @@ WHOLE_DOCUMENT = "whole document"
 PAPER_UNITS = {"sentence": 50, "chunk": 5}
 """How many of the best units the model reads; other kinds of units are given ten."""
 
-Contexts = Callable[[Document, Question], tuple[str, ...]]
 
-
-@dataclass(frozen=True, slots=True)
-class AnswerSource:
+class AnswerSource(NamedTuple):
     """What the model answers from: a label, and a function that gives the texts for a question."""
 
     label: str
-    contexts: Contexts
+    contexts: Callable[[Document, Question], tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredAnswer:
+class ScoredAnswer(NamedTuple):
     """An answer with the document and the question that it belongs to."""
 
     document: Document
@@ -54,8 +49,7 @@ class ScoredAnswer:
     score: AnswerScore
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSet:
+class AnswerSet(NamedTuple):
     """The answers from one source, and the prompts and tokens of the model and of the judge."""
 
     label: str  # of the source
@@ -75,10 +69,23 @@ def retriever_sources(
 
     With ``words`` it is so many words of the best units, as in EM@l of Dense X Retrieval (Chen et al., 2024).
     """
-    return [
-        AnswerSource(setting.label, _best_units(setting, scorers[setting], titles, best, words))
-        for setting in settings
-    ]
+
+    def source(setting: Setting) -> AnswerSource:
+        scorer = scorers[setting]
+        segmenter = segmenter_for(setting.unit, scorer)
+        top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
+
+        def contexts(document: Document, question: Question) -> tuple[str, ...]:
+            titles.clear()
+            titles[document.text] = document.title
+            units = segmenter.segment(document.text)
+            if words is not None:
+                return (best_words(scorer, question.text, document.text, units, words),)
+            return (retrieved_context(scorer, question.text, document.text, units, top_k),)
+
+        return AnswerSource(setting.label, contexts)
+
+    return list(map(source, settings))
 
 
 def whole_documents(window_tokens: int = WINDOW_TOKENS) -> AnswerSource:
@@ -127,23 +134,6 @@ def answer_from(
     answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, scores, strict=True))
     judging = Asked() if judge is None else asker.asked.get(judge, Asked())
     return AnswerSet(source.label, tuple(answers), asker.asked.get(model, Asked()), judging)
-
-
-def _best_units(
-    setting: Setting, scorer: Scorer, titles: dict[str, str], best: int | None, words: int | None
-) -> Contexts:
-    segmenter = segmenter_for(setting.unit, scorer)
-    top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
-
-    def contexts(document: Document, question: Question) -> tuple[str, ...]:
-        titles.clear()
-        titles[document.text] = document.title
-        units = segmenter.segment(document.text)
-        if words is not None:
-            return (best_words(scorer, question.text, document.text, units, words),)
-        return (retrieved_context(scorer, question.text, document.text, units, top_k),)
-
-    return contexts
 
 
 _SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
@@ -211,41 +201,36 @@ def answer_lines(sets: Iterable[AnswerSet]) -> list[dict[str, object]]:
 
 
 def _rows(own: AnswerSet, seed: int) -> list[dict[str, object]]:
-    sources = sorted({answer.document.source for answer in own.answers})
-    of_source = {s: [a for a in own.answers if a.document.source == s] for s in sources}
-    edges = np.array(LENGTH_EDGES)
+    of_source: dict[str, list[ScoredAnswer]] = {}
     of_length: dict[int, list[ScoredAnswer]] = {}
     for answer in own.answers:
-        bin_ = int(np.searchsorted(edges, len(answer.document.text), side="right")) - 1
-        of_length.setdefault(LENGTH_EDGES[bin_], []).append(answer)
+        of_source.setdefault(answer.document.source, []).append(answer)
+        of_length.setdefault(length_bin(len(answer.document.text)), []).append(answer)
 
     def row(source: str, length: int | None, answers: Sequence[ScoredAnswer]) -> dict[str, object]:
         average: Average = "micro" if source == "micro" else "macro"
-        found = {name: _score(_samples(answers, score), average, seed) for name, score in _SCORES.items()}
+        found = {name: _score(answers, score, average, seed) for name, score in _SCORES.items()}
         return {"answers_from": own.label, "source": source, "length": length, **found}
 
-    rows = [row(source, None, answers) for source, answers in of_source.items()]
+    rows = [row(source, None, of_source[source]) for source in sorted(of_source)]
     rows += [row("macro", None, own.answers), row("micro", None, own.answers)]
     rows[-1] |= {"answering": _counts(own.answering), "judging": _counts(own.judging)}
     return rows + [row("macro", length, of_length[length]) for length in sorted(of_length)]
 
 
-def _samples(
-    answers: Iterable[ScoredAnswer], score: Callable[[ScoredAnswer], float | None]
-) -> dict[str, Sample]:
-    found: dict[str, list[tuple[float, str]]] = {}
+def _score(
+    answers: Iterable[ScoredAnswer],
+    score: Callable[[ScoredAnswer], float | None],
+    average: Average,
+    seed: int,
+) -> dict[str, object] | None:
+    pairs: dict[str, list[tuple[float, str]]] = {}
     for answer in answers:
         if (value := score(answer)) is not None:
-            found.setdefault(answer.document.source, []).append((value, answer.document.doc_id))
-    return {
-        source: Sample([value for value, _ in own], [doc_id for _, doc_id in own])
-        for source, own in sorted(found.items())
-    }
-
-
-def _score(samples: Mapping[str, Sample], average: Average, seed: int) -> dict[str, object] | None:
-    if not samples:
+            pairs.setdefault(answer.document.source, []).append((value, answer.document.doc_id))
+    if not pairs:
         return None
+    samples = {source: Sample.of(pairs[source]) for source in sorted(pairs)}
     found = estimate(samples, average, seed=seed)
     return {"value": found.value, "ci_low": found.low, "ci_high": found.high, "questions": found.questions}
 

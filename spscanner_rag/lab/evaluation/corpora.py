@@ -44,6 +44,7 @@ class CorpusUnits:
         self._starts = np.cumsum([0, *(len(document.text) for document in documents)])
         self._cut: dict[int, Sequence[Unit]] = {}
         self._pools: dict[int, Pool] = {}
+        self._whole_index: CollectionIndex | None = None
 
     def units(self, number: int) -> Sequence[Unit]:
         """The units of one document."""
@@ -76,7 +77,13 @@ class CorpusUnits:
 
     def index(self, numbers: Sequence[int]) -> CollectionIndex:
         """The words of these documents; the key of each is its place among ``numbers``, such as "0"."""
-        return self._whole_index if numbers == self.every else self._index(numbers)
+        if numbers == self.every and self._whole_index is not None:
+            return self._whole_index
+        texts = ([unit.model_text for unit in self.units(number)] for number in numbers)
+        index = CollectionIndex.of(texts)
+        if numbers == self.every:
+            self._whole_index = index
+        return index
 
     def pool(self, numbers: Sequence[int], count_tokens: CountTokens) -> Pool:
         """The units of these documents together; the function that counts tokens must always be the same."""
@@ -89,13 +96,6 @@ class CorpusUnits:
         """Spans of one document where the documents are laid end to end."""
         start = self._starts[number]
         return Spans(spans.starts + start, spans.ends + start)
-
-    @cached_property
-    def _whole_index(self) -> CollectionIndex:
-        return self._index(self.every)
-
-    def _index(self, numbers: Sequence[int]) -> CollectionIndex:
-        return CollectionIndex.of([unit.model_text for unit in self.units(number)] for number in numbers)
 
     def _pool(self, number: int, count_tokens: CountTokens) -> Pool:
         if number not in self._pools:
@@ -211,8 +211,6 @@ def shortened(document: Document, characters: int) -> Document:
 
     It keeps the questions whose evidence lies within it. A document that is short enough is returned itself.
     """
-    if characters < 1:
-        raise ValueError(f"got documents of {characters} characters; expected at least 1")
     if len(document.text) <= characters or not document.text.strip():
         return document
     sentences = Spans.of(SentenceSegmenter().segment(document.text))

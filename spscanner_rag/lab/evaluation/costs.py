@@ -11,13 +11,13 @@ full for every token and a language-model head over the 50,288 words, neither of
 to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less), so the paper's numbers probably include both.
 """
 
-import operator
 import re
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evaluation.corpora import CorpusUnits
@@ -30,6 +30,9 @@ from spscanner_rag.text.units import Unit
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+
+Flops = NDArray[np.float64]
+"""Operations of products (projections, convolution, SSD or attention), and of single numbers: (2,)."""
 
 _NORM = 4  # of one number in an RMS norm: square, sum, divide, weight
 _LAYER_NORM = 7  # also: sum, subtract the mean, bias
@@ -50,7 +53,7 @@ def gigaflops_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -
         every = repeats_every(scorer.reading.reanchor_tokens, question)
         again = tokens // every if every else 0
         config = scorer.checkpoint.model.config
-        return scan_flops(config, tokens + question * (1 + again), len(units)).total / 1e9
+        return float(scan_flops(config, tokens + question * (1 + again), len(units)).sum()) / 1e9
     if isinstance(scorer, Dense):
         return _encoder_gigaflops(scorer, query, text, units)
     return None
@@ -99,64 +102,27 @@ def _encoder_gigaflops(scorer: Dense, query: str, text: str, units: Sequence[Uni
     config = getattr(getattr(model and model[0], "auto_model", None), "config", None)
     if config is None or getattr(config, "model_type", "") != "bert":
         return None
-    shape = EncoderShape(
-        config.num_hidden_layers, config.hidden_size, config.intermediate_size, config.num_attention_heads
-    )
     cut = {"truncation": True, "max_length": model.max_seq_length}
     read = model.tokenizer([*scorer.passages_of(text, units), query], **cut)["input_ids"]
-    return encoder_flops(shape, list(map(len, read))).total / 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class Flops:
-    """Operations by kind; floats, because a token's share of the work on a block can be a fraction."""
-
-    projections: float  # matrix products with weights
-    convolution: float
-    mixing: float  # products of tokens with tokens or with the state: SSD, or attention
-    elementwise: float  # norms, activations, gates, decays, residuals, biases
-
-    @property
-    def total(self) -> float:
-        """All parts together."""
-        return self.projections + self.convolution + self.mixing + self.elementwise
-
-    def __add__(self, other: "Flops") -> "Flops":
-        return Flops(*map(operator.add, astuple(self), astuple(other)))
-
-    def __mul__(self, times: float) -> "Flops":
-        return Flops(*(times * part for part in astuple(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderShape:
-    """A BERT-like encoder: attention and a feed-forward network in every layer, a norm after each."""
-
-    layers: int
-    d_model: int
-    feed_forward: int
-    heads: int
+    return float(encoder_flops(config, list(map(len, read))).sum()) / 1e9
 
 
 def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
     """Operations of the Mamba-2 backbone for a token of a long document; blocks are full squares."""
     d_inner, d_state = config.d_inner, config.d_state
+    projection, convolution = 2 * config.d_model * config.d_in_proj, 2 * config.d_conv * config.conv_dim
     similarity = 2 * chunk_tokens * config.ngroups * d_state  # C . B
     inside_block = 2 * chunk_tokens * d_inner  # mixing @ x
     state = 4 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
-    mixing = Flops(
-        projections=2 * config.d_model * config.d_in_proj,
-        convolution=2 * config.d_conv * config.conv_dim,
-        mixing=similarity + inside_block + state,
-        elementwise=_NORM * config.d_model + _elementwise(config, chunk_tokens),
-    )
-    return mixing * config.n_layer + _after_mixing(config) * (config.n_layer - 1)
+    products = projection + convolution + similarity + inside_block + state
+    mixing = np.array([products, _NORM * config.d_model + _elementwise(config, chunk_tokens)])
+    total: Flops = mixing * config.n_layer + _after_mixing(config) * (config.n_layer - 1)
+    return total
 
 
 def flops_per_unit(config: Mamba2Config) -> Flops:
     """Additional operations for the last token of a unit: the rest of the last layer, the relevance head."""
-    ends = Flops(2 * config.d_model, 0, 0, _NORM * config.d_model + 1)  # final norm, head
-    return _after_mixing(config) + ends
+    return _after_mixing(config) + np.array([2 * config.d_model, _NORM * config.d_model + 1], np.float64)
 
 
 def scan_flops(config: Mamba2Config, tokens: int, units: int) -> Flops:
@@ -164,28 +130,26 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int) -> Flops:
     return flops_per_token(config) * tokens + flops_per_unit(config) * units
 
 
-def encoder_flops(shape: EncoderShape, lengths: Sequence[int]) -> Flops:
-    """Operations of an encoder for sequences of these lengths in tokens, with the mean over tokens at the end."""
+def encoder_flops(config: Any, lengths: Sequence[int]) -> Flops:  # noqa: ANN401 - transformers' BertConfig
+    """Operations of a BERT for sequences of these lengths in tokens, with the mean over tokens at the end."""
     counts = np.asarray(lengths, np.float64)
     tokens, pairs = float(counts.sum()), float((counts**2).sum())
-    d_model, feed_forward = shape.d_model, shape.feed_forward
+    d_model, feed_forward = config.hidden_size, config.intermediate_size
     biases = 5 * d_model + feed_forward  # query, key, value and output; both of the feed-forward network
     around = biases + 2 * d_model * (1 + _LAYER_NORM) + _GELU * feed_forward
-    layers = Flops(
-        projections=tokens * 2 * (4 * d_model**2 + 2 * d_model * feed_forward),
-        convolution=0.0,
-        mixing=4 * pairs * d_model,  # queries with keys, weights with values
-        elementwise=tokens * around + pairs * shape.heads * _SOFTMAX,
-    )
-    ends = Flops(0, 0, 0, tokens * d_model * (2 + _LAYER_NORM + 1))  # three embeddings, their norm, the mean
-    return layers * shape.layers + ends
+    projections = tokens * 2 * (4 * d_model**2 + 2 * d_model * feed_forward)
+    mixing = 4 * pairs * d_model  # queries with keys, weights with values
+    elementwise = tokens * around + pairs * config.num_attention_heads * _SOFTMAX
+    ends = tokens * d_model * (2 + _LAYER_NORM + 1)  # three embeddings, their norm, the mean
+    layers: Flops = np.array([projections + mixing, elementwise]) * config.num_hidden_layers
+    return layers + np.array([0.0, ends], np.float64)
 
 
 def _after_mixing(config: Mamba2Config) -> Flops:
     """Gate and norm, output projection and residual of one layer, for one token."""
     gate = (_SILU + 1 + (_NORM if config.rmsnorm else 0)) * config.d_inner
     added = (1 + config.bias) * config.d_model
-    return Flops(2 * config.d_inner * config.d_model, 0, 0, gate + added)
+    return np.array([2 * config.d_inner * config.d_model, gate + added])
 
 
 def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:

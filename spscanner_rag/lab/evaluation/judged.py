@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json, parse_object
 from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.rows import Row, finder
+from spscanner_rag.lab.evaluation.result import COST_HEADS, COSTS, Result
 from spscanner_rag.lab.evaluation.run import Ask
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import (
@@ -23,8 +22,6 @@ from spscanner_rag.lab.evaluation.study import (
     arguments_of,
     asks_of_corpora,
     check_long,
-    first_against_others,
-    stages_of,
 )
 from spscanner_rag.lab.evaluation.tables import Table, percent, shown
 from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
@@ -33,13 +30,13 @@ from spscanner_rag.results.document_score import Aggregation, best_first, docume
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
+Ranking = Sequence[tuple[str, float]]  # ids of documents and their scores, the best first
 Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
 RANKINGS = "rankings.jsonl"
 MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
 
 TESTED = ("ndcg@10", "map")
-_COSTS = {"documents_read": 0, "tokens_read": 0, "seconds": 3, "index_megabytes": 2}
 
 _NAME = re.compile(r"\S+")
 
@@ -97,7 +94,10 @@ def read_qrels(path: Path) -> Qrels:
     `DataError` for a line of another form, a document judged twice for a query, or a file without judgements.
     """
     qrels: Qrels = {}
-    for number, words in _rows(path):
+    for number, line in numbered_lines(path):
+        words = line.decode("utf-8", "replace").split()
+        if not words:
+            continue
         if number == 1 and len(words) == 3 and words[2] == "score":  # BEIR's header
             continue
         if len(words) not in (3, 4) or not re.fullmatch(r"-?\d{1,9}", words[-1]):
@@ -142,12 +142,16 @@ class JudgedAsk(Ask):
                 file.add([record])
             if progress is not None:
                 progress(done, self.questions)
-        found = dict(kept_rankings(folder, self.setting))
-        write_run(folder / f"{_file_name(self.setting)}.trec", found, self.setting.label)
+        label = self.setting.label
+        plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", label).strip("-.")[:80]
+        name = f"{plain}-{hashlib.sha256(label.encode()).hexdigest()[:6]}.trec"
+        kept = (parse_json(line) for _, line in complete_lines(folder / RANKINGS))
+        own = (line for line in kept if tuple(line["setting"]) == self.setting.key)
+        write_run(folder / name, {line["query"]: line["ranking"] for line in own}, label)
 
     def _ranked(
         self, scorers: Mapping[Setting, Scorer], qid: str, query: str, count_tokens: CountTokens
-    ) -> tuple[list[tuple[str, float]], Record]:
+    ) -> tuple[Ranking, Record]:
         (scored,) = self.score(scorers, self.corpus, [query])
         documents = [self.corpus.documents[number] for number in scored.read]
         ranking = [
@@ -193,12 +197,11 @@ def judged_study_of(
             settings, [corpus], first_stages, read_documents, cutoffs=cutoffs, aggregation=aggregation
         )
     ]
-    asked = [ask.setting for ask in asks]
     content = json.dumps([judged.queries, judged.qrels], sort_keys=True).encode("ascii")
     digest = {"judgements": hashlib.sha256(content).hexdigest()}
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
-        return replace(result, tables=[rankings_table(result.rows, asked, cutoffs, judged)])
+        return replace(result, tables=[rankings_table(result, judged)])
 
     return Study(
         "judged",
@@ -207,10 +210,8 @@ def judged_study_of(
         seed,
         asks=asks,
         arguments=arguments_of([corpus], None, None, cutoffs, aggregation) | digest,
-        pairs=first_against_others(asked),
         tested=(TESTED, TESTED),
         cutoffs=cutoffs,
-        stages=stages_of(first_stages),
         completed=completed,
     )
 
@@ -226,51 +227,29 @@ def document_ranking_metrics(
     ranked = set(ranking)
     missed = [grade for document, grade in grades.items() if grade > 0 and document not in ranked]
     places = -np.arange(len(gains), dtype=np.float64)
-    return {
-        measure.metric if measure.k is None else f"{measure.metric}@{measure.k}": value
-        for measure, value in ranking_metrics(places, gains, cutoffs, missed).items()
-    }
+    return ranking_metrics(places, gains, cutoffs, missed)
 
 
-def kept_rankings(folder: Path, setting: Setting) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """The query and the ranking of each line of a setting; of a repeated query the last counts."""
-    for _, line in complete_lines(folder / RANKINGS):
-        kept = parse_json(line)
-        if tuple(kept["setting"]) == setting.key:
-            yield kept["query"], [(document, score) for document, score in kept["ranking"]]
-
-
-def rankings_table(
-    rows: Sequence[Row], settings: Sequence[Setting], cutoffs: Sequence[int], judged: JudgedCorpus
-) -> Table:
+def rankings_table(result: Result, judged: JudgedCorpus) -> Table:
     """A line for each setting: its metrics, and what they cost."""
-    find = finder(rows)
-    columns = [("ndcg", 10 if 10 in cutoffs else cutoffs[-1]), ("map", None), ("mrr", None)]
-    columns += [("recall", k) for k in cutoffs]
+    columns = [result.ndcg, ("map", None), ("mrr", None), *result.recalls]
     body = []
-    for setting in settings:
-        found = [find(setting, *column, judged.name) for column in columns]
-        costs = [(find(setting, name, None, judged.name), digits) for name, digits in _COSTS.items()]
-        costs_shown = ["-" if row is None else f"{row['value']:,.{digits}f}" for row, digits in costs]
-        body.append([setting.label, shown(found[0]), *map(percent, found[1:]), *costs_shown])
+    for setting in result.settings:
+        best, *found = result.values(setting, columns, judged.name)
+        costs = result.costs(setting, COSTS | {"seconds": 3, "index_megabytes": 2}, judged.name)
+        body.append([setting.label, shown(best), *map(percent, found), *costs])
     left = f", {judged.left_out:,} queries without a relevant one left out" if judged.left_out else ""
     return Table(
         "The ranking of documents",
         f"{len(judged.queries):,} queries on {len(judged.documents):,} documents of {judged.name}{left}. Percent, "
         "nDCG with the 95 % interval over queries. Documents and tokens scored, and seconds, for a query; an "
         "index is made before the clock starts.",
-        ["retriever", *(name if k is None else f"{name}@{k}" for name, k in columns),
-         "documents", "tokens", "seconds", "index MB"],
+        ["retriever", *(name if k is None else f"{name}@{k}" for name, k in columns), *COST_HEADS],
         body,
-    )  # fmt: skip
+    )
 
 
-def _file_name(setting: Setting) -> str:
-    plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", setting.label).strip("-.")[:80]
-    return f"{plain}-{hashlib.sha256(setting.label.encode()).hexdigest()[:6]}"
-
-
-def write_run(path: Path, run: Mapping[str, Sequence[tuple[str, float]]], tag: str) -> None:
+def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:
     """Write rankings whole or not at all; ``ValueError`` for an id that is empty or contains white space.
 
     trec_eval goes by the scores, in float32, and breaks ties by the names of documents; so a score that is not
@@ -295,9 +274,9 @@ def _records(folder: Path, name: str) -> Iterator[tuple[str, dict[str, object]]]
         if not line.strip():
             continue
         try:
-            record = parse_json(line)
+            record = parse_object(line)
             own = record["_id"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError) as error:
             raise DataError(
                 f"{path}, line {number}: expected a JSON object with _id and text, got {error}"
             ) from None
@@ -315,9 +294,3 @@ def _file(folder: Path, name: str) -> Path:
     raise DataError(
         f"{folder / name}: no such file; expected BEIR's corpus.jsonl, queries.jsonl and qrels/*.tsv"
     )
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for number, line in numbered_lines(path):
-        if words := line.decode("utf-8", "replace").split():
-            yield number, words

@@ -8,21 +8,22 @@ import json
 import math
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines, difference, parse_json
+from spscanner_rag.files.json_files import (
+    OtherRunError,
+    append_records,
+    complete_lines,
+    earlier_run,
+    parse_object,
+    refuse_other_run,
+)
 
 _RUN, RECORDS = "run.json", "records.jsonl"
-_FORMAT = 2  # format 1 had no number, and no digests of texts and models
-_RETRIEVERS = "retrievers"
-_INSTEAD = "give another --out, or delete the folder to measure all again"
-
-
-class RunMismatchError(ValueError):
-    """A folder holds the results of a run with other arguments, or of an unknown run."""
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +63,16 @@ class Record:
     @classmethod
     def read(cls, line: str | bytes) -> Self:
         """Read a line of JSON; ``ValueError`` for anything but what `as_dict` gives."""
-        content = parse_json(line)
-        if not isinstance(content, dict):
-            raise ValueError(f"a JSON {type(content).__name__}")
-        if unknown := sorted(content.keys() - {own.name for own in fields(cls)}):
-            raise ValueError(f"the unknown key {unknown[0]!r:.60}")
+        content = parse_object(line)
+        try:
+            record = cls(**content)
+        except TypeError as error:  # a key too many or too few
+            raise ValueError(str(error)) from None
         for own in fields(cls):
-            is_needed = own.default is MISSING and own.default_factory is MISSING
-            if own.name not in content:
-                if is_needed:
-                    raise ValueError(f"no {own.name!r}")
-                continue
-            value = content[own.name]
+            value = getattr(record, own.name)
             if not _fits(value, own.type):
                 raise ValueError(f"{value!r:.60} under {own.name!r}")
-        return cls(**content)
+        return record
 
     def as_dict(self) -> dict[str, Any]:
         """The content of a line of JSON, without fields that are None."""
@@ -84,7 +80,7 @@ class Record:
 
 
 class RecordFile:
-    """The records of a run in a folder, which is created if it does not exist.
+    """The records of a run in a folder, which is created if it does not exist, and ``run.json``, its inputs.
 
     A run resumes only with the same arguments (`check_arguments`). ``ValueError`` names a damaged record's line.
     """
@@ -93,11 +89,13 @@ class RecordFile:
         known = check_arguments(folder, arguments)
         self.path = folder / RECORDS
         records = [_read(line, f"{self.path}, line {number}") for number, line in complete_lines(self.path)]
+        content = {"format": _FORMAT, **arguments}
         if "retrievers" in arguments:
             _check_known(records, known, self.path)
+            content["retrievers"] = {**known, **arguments["retrievers"]}
         self.records = {record.key: record for record in records}
         folder.mkdir(parents=True, exist_ok=True)
-        write_arguments(folder, arguments, known)
+        write_whole(folder / _RUN, json.dumps(content, indent=1) + "\n")
 
     def add(self, records: Iterable[Record]) -> None:
         """Append records, in one write."""
@@ -107,69 +105,27 @@ class RecordFile:
 
 
 def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing.
+    """Raise `OtherRunError` if a folder holds the records of a run with other arguments; write nothing.
 
-    So it does if there are records, and ``run.json`` is missing, damaged or of an older version. The arguments are
-    compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run may have others than the one
-    before it, but those of both must be the same. Returns the identities of those that may have records.
+    The arguments are compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run may have
+    others than the one before it, but those of both must be the same. Returns those of the run before.
     """
-    before = _before(folder)
-    if before is None:
+    records = folder / RECORDS
+    if not records.exists() or not records.stat().st_size:
         return {}
-    known, asked = before.get(_RETRIEVERS, {}), arguments.get(_RETRIEVERS, {})
-    added = {(_RETRIEVERS, name) for name in (*known, *asked) if name not in known or name not in asked}
-    if changed := difference(before, arguments, added):
-        raise RunMismatchError(
-            f"{folder} holds the results of a run with other arguments, questions, texts or models "
-            f"({changed}); give the same again, or another --out"
-        )
-    return dict(known)
-
-
-def write_arguments(folder: Path, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Write ``run.json``; ``known`` are the retrievers from `check_arguments`, which may have records, too."""
-    content = {"format": _FORMAT, **arguments}
-    if known or _RETRIEVERS in arguments:
-        content[_RETRIEVERS] = {**known, **arguments.get(_RETRIEVERS, {})}
-    write_whole(folder / _RUN, json.dumps(content, indent=1) + "\n")
-
-
-def _before(folder: Path) -> dict[str, Any] | None:
-    """The content of ``run.json`` without its format; None where no record depends on it."""
-    path, records = folder / _RUN, folder / RECORDS
-    has_records = records.exists() and records.stat().st_size > 0
-    if not path.exists():
-        if has_records:
-            raise RunMismatchError(
-                f"{records}: got records without {_RUN}, which says what they were measured on; expected both: "
-                f"{_INSTEAD}"
-            )
-        return None
-    try:
-        content = parse_json(path.read_bytes())
-        if not isinstance(content, dict):
-            raise ValueError(f"got a JSON {type(content).__name__}")
-    except (ValueError, RecursionError) as error:
-        if not has_records:  # nothing is lost: it is written again
-            return None
-        raise RunMismatchError(
-            f"{path}: expected the JSON object that says what the records were measured on, got a damaged file "
-            f"({error}); {_INSTEAD}"
-        ) from None
-    if content.pop("format", None) != _FORMAT or not isinstance(content.get(_RETRIEVERS, {}), dict):
-        if not has_records:
-            return None
-        raise RunMismatchError(
-            f"{path}: got results of another version of spscanner-rag, without digests of the texts and models "
-            f"that they were measured on; expected digests: {_INSTEAD}"
-        )
-    return content
+    before = earlier_run(folder / _RUN, "records")
+    known, asked = before.get("retrievers", {}), arguments.get("retrievers", {})
+    if not isinstance(known, dict):
+        known = {}  # then they differ
+    added = {("retrievers", name) for name in (*known, *asked) if name not in known or name not in asked}
+    refuse_other_run(folder, before, {"format": _FORMAT, **arguments}, added)
+    return known
 
 
 def _read(line: bytes, where: str) -> Record:
     try:
         return Record.read(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(
             f"{where}: expected the record of a question, got {error}; delete this line, and its question "
             "is asked again, or give another --out"
@@ -179,7 +135,7 @@ def _read(line: bytes, where: str) -> Record:
 def _check_known(records: Iterable[Record], known: Mapping[str, Any], path: Path) -> None:
     for name in dict.fromkeys(record.retriever for record in records):
         if name.partition(", ")[0] not in known:  # without its variants
-            raise RunMismatchError(
+            raise OtherRunError(
                 f"{path}: got records of {name!r:.80}, whose model run.json does not identify; give another "
                 "--out, or delete the folder to measure all again"
             )

@@ -1,16 +1,17 @@
 """The result of a run: its numbers, the tables that terminal, Markdown and HTML show, and its files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.corpora import Corpus
-from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder, sources_of
+from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import AVERAGES
 from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 
@@ -21,12 +22,8 @@ _OF_CORPORA = {
     **{f"@{k}": ("document_recall", k) for k in DOCUMENT_CUTOFFS},
     "evidence@10": ("recall", 10),
 }
-_COSTS = {
-    "documents": ("documents_read", 0),
-    "tokens": ("tokens_read", 0),
-    "seconds": ("seconds", 2),
-    "index MB": ("index_megabytes", 1),
-}
+COSTS = {"documents_read": 0, "tokens_read": 0, "seconds": 2, "index_megabytes": 1}
+COST_HEADS = ("documents", "tokens", "seconds", "index MB")
 
 
 @dataclass(frozen=True)
@@ -57,18 +54,31 @@ class Result:
 
     @cached_property
     def sources(self) -> list[str]:
-        """The sources, in the order of the rows."""
-        return sources_of(self.rows)
+        """The sources, in the order of the rows, without the means over them."""
+        return list(dict.fromkeys(row["source"] for row in self.rows if row["source"] not in AVERAGES))
+
+    @property
+    def averaged(self) -> list[Column]:
+        """The columns of tables with a line for each setting."""
+        return [*self.recalls, self.ndcg, ("mrr", None), ("map", None)]
+
+    @property
+    def tokens_at(self) -> list[int]:
+        """The numbers of units, few and many, whose tokens are shown."""
+        return [5, 50] if {5, 50} <= set(self.cutoffs) else sorted({self.cutoffs[0], self.cutoffs[-1]})
+
+    def values(self, setting: Setting, columns: Iterable[Column], source: str) -> list[Row | None]:
+        """The row of each column."""
+        return [self.find(setting, *column, source) for column in columns]
+
+    def costs(self, setting: Setting, costs: Mapping[str, int], source: str) -> list[str]:
+        """The numbers of metrics that are no shares, with so many digits."""
+        return [number(self.find(setting, name, None, source), digits) for name, digits in costs.items()]
 
     @property
     def shown_sources(self) -> list[str]:
-        """The sources, with means where there are several."""
-        return _with_means(self.sources)
-
-
-def _with_means(sources: list[str]) -> list[str]:
-    """Sources, and both means over them where there are several."""
-    return [*sources, "macro", "micro"] if len(sources) > 1 else sources
+        """The sources, and both means over them where there are several."""
+        return [*self.sources, "macro", "micro"] if len(self.sources) > 1 else self.sources
 
 
 def summary(result: Result) -> Table:
@@ -76,9 +86,7 @@ def summary(result: Result) -> Table:
     body = [
         [source, setting.label, *map(percent, found)]
         for source in result.shown_sources
-        for setting, found in _lines(
-            result, source, [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
-        )
+        for setting, found in _lines(result, source, result.averaged)
     ]
     head = ["source", "retriever", *(f"@{k}" for k in result.cutoffs), "nDCG", "MRR", "MAP"]
     return Table(f"recall at k (@k), nDCG@{result.ndcg[1]}, MRR and MAP, percent", "", head, body)
@@ -89,14 +97,16 @@ def recalls(result: Result) -> Table:
     columns = [(setting.label, setting, "recall") for setting in result.settings]
     for unit in dict.fromkeys(setting.unit for setting in result.settings):
         of_unit = [setting for setting in result.settings if setting.unit == unit]
-        possible = [_values(result, setting, "best_recall") for setting in of_unit]
+        best = [("best_recall", k) for k in result.cutoffs]
+        rows = [result.values(setting, best, "macro") for setting in of_unit]
+        possible = [[row and row["value"] for row in own] for own in rows]
         read_alike = all(one == possible[0] for one in possible)  # not after different first stages
         if read_alike and None not in possible[0]:
             columns.append((f"possible, {of_unit[0].units}", of_unit[0], "best_recall"))
     body = []
     for source in result.shown_sources:
         found = [
-            [result.find(setting, metric, k, source) for k in result.cutoffs]
+            result.values(setting, [(metric, k) for k in result.cutoffs], source)
             for _, setting, metric in columns
         ]
         questions = next((row["questions"] for cells in found for row in cells if row), 0)
@@ -118,8 +128,8 @@ def macro_means(result: Result) -> Table:
     }
     body = []
     for setting in result.settings:
-        found = [result.find(setting, *column, "macro") for column in columns.values()]
-        work = [_cost(result, setting, "macro", name) for name in ("gigaflops", "peak_megabytes")]
+        found = result.values(setting, columns.values(), "macro")
+        work = result.costs(setting, {"gigaflops": 0, "peak_megabytes": 0}, "macro")
         body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), *work])
     about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
     costs = [f"tokens of the best {_few_and_many(result)}", "seconds", "gigaflops", "peak MB"]
@@ -128,7 +138,7 @@ def macro_means(result: Result) -> Table:
 
 def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = ()) -> Table:
     """Metrics of one source or average; the best of each unit and column is marked."""
-    columns = columns or [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
+    columns = columns or result.averaged
     lines = list(_lines(result, source, columns))
     top: dict[tuple[str, int], float] = {}  # by unit: ten chunks are far more text than ten sentences
     for setting, found in lines:
@@ -189,18 +199,13 @@ def paired_tests(differences: Sequence[Difference]) -> Table:
     return Table("Paired tests", about, ["retrievers", "metric", "difference", "95 % interval", "p"], body)
 
 
-def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
+def documents_table(result: Result) -> Table:
     """How well each setting finds the right document of a corpus: a line for each source and setting."""
-    find = finder(rows)
     body = []
-    for source in _with_means(sorted(sources_of(rows))):
-        for setting in settings:
-            rank, *found = [find(setting, *column, source) for column in _OF_CORPORA.values()]
-            if rank is not None:
-                costs = [
-                    number(find(setting, name, None, source), digits) for name, digits in _COSTS.values()
-                ]
-                body.append([source, setting.label, shown(rank), *map(percent, found), *costs])
+    for source in result.shown_sources:
+        for setting, (rank, *found) in _lines(result, source, list(_OF_CORPORA.values())):
+            costs = result.costs(setting, COSTS, source)
+            body.append([source, setting.label, shown(rank), *map(percent, found), *costs])
     return Table(
         "The right document",
         "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
@@ -208,25 +213,20 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
         "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
         "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
         "clock starts.",
-        ["source", "retriever", *_OF_CORPORA, *_COSTS],
+        ["source", "retriever", *_OF_CORPORA, *COST_HEADS],
         body,
     )
 
 
-def characters_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
+def characters_table(result: Result) -> Table:
     """A line for each setting with the characters of the evidence that its best units hold, as Chroma measures."""
-    find = finder(rows)
-    budgets = (None, *CHARACTER_BUDGETS)
-    body = [
-        [
-            setting.label,
-            *(
-                " / ".join(percent(find(setting, name, budget, "macro")) for budget in budgets)
-                for name in ("character_recall", "character_precision", "iou")
-            ),
-        ]
-        for setting in settings
-    ]
+    body = []
+    for setting in result.settings:
+        cells = []
+        for name in ("character_recall", "character_precision", "iou"):
+            found = result.values(setting, [(name, k) for k in (None, *CHARACTER_BUDGETS)], "macro")
+            cells.append(" / ".join(map(percent, found)))
+        body.append([setting.label, *cells])
     return Table(
         "The characters of the evidence",
         "Percent, of the best k units, as many as overlap the evidence, / of what fits into "
@@ -253,25 +253,14 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
     )
 
 
-def markdown_of(result: Result) -> str:
-    """Recall by source, macro means with intervals, paired tests, and the further tables."""
-    tables = [recalls(result), macro_means(result)]
-    if result.differences:
-        tables.append(paired_tests(result.differences))
-    return "\n".join(map(to_markdown, [*tables, *result.tables]))
-
-
 def write_files(result: Result, out: Path) -> None:
     """Write all files of a result except its page."""
     content = {"results.json": result.rows, "differences.json": result.differences, **result.files}
     for name, value in content.items():
         write_whole(out / name, json.dumps(value, indent=1) + "\n")
-    write_whole(out / "results.md", markdown_of(result))
-
-
-def _values(result: Result, setting: Setting, metric: str) -> list[float | None]:
-    found = [result.find(setting, metric, k, "macro") for k in result.cutoffs]
-    return [row and row["value"] for row in found]
+    tests = [paired_tests(result.differences)] if result.differences else []
+    tables = [recalls(result), macro_means(result), *tests, *result.tables]
+    write_whole(out / "results.md", "\n".join(map(to_markdown, tables)))
 
 
 def _lines(
@@ -279,26 +268,16 @@ def _lines(
 ) -> Iterator[tuple[Setting, list[Row | None]]]:
     """The settings that have a row for any of the columns, with these rows."""
     for setting in result.settings:
-        found = [result.find(setting, *column, source) for column in columns]
+        found = result.values(setting, columns, source)
         if any(found):
             yield setting, found
 
 
 def _costs(result: Result, setting: Setting, source: str) -> list[str]:
-    tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in _tokens_at(result))
-    seconds = _cost(result, setting, source, "seconds", digits=2)
-    return [tokens, "below 0.01" if seconds == "0.00" else seconds]
-
-
-def _tokens_at(result: Result) -> list[int]:
-    return [5, 50] if {5, 50} <= set(result.cutoffs) else sorted({result.cutoffs[0], result.cutoffs[-1]})
+    tokens = map(number, result.values(setting, [("tokens", k) for k in result.tokens_at], source))
+    (seconds,) = result.costs(setting, {"seconds": 2}, source)
+    return [" / ".join(tokens), "below 0.01" if seconds == "0.00" else seconds]
 
 
 def _few_and_many(result: Result) -> str:
-    return " / ".join(map(str, _tokens_at(result)))
-
-
-def _cost(
-    result: Result, setting: Setting, source: str, metric: str, k: int | None = None, digits: int = 0
-) -> str:
-    return number(result.find(setting, metric, k, source), digits)
+    return " / ".join(map(str, result.tokens_at))

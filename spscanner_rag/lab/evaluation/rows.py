@@ -1,14 +1,13 @@
 """The rows of a result, from the records of a run: means over sources and questions, intervals, paired tests."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypedDict
 
-import numpy as np
-
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate, paired_test
+from spscanner_rag.lab.evaluation.statistics import AVERAGES, Sample, estimate, paired_test
 
 TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers of the same unit
 
@@ -62,11 +61,6 @@ def finder(rows: Iterable[Row]) -> Find:
     return lambda setting, metric, k, source: found.get((*setting.key, metric, k, source))
 
 
-def sources_of(rows: Iterable[Row]) -> list[str]:
-    """The sources of a result, in the order of its rows, without the means over them."""
-    return list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
-
-
 def by_setting(
     records: Iterable[Record], settings: Sequence[Setting]
 ) -> dict[Setting, dict[str, list[Record]]]:
@@ -93,12 +87,28 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
         splits = {source: {record.split for record in group} for source, group in sources.items()}
         every = set().union(*splits.values())
         for metric, k, samples in _measures(sources):
-            for source, sample in samples.items():
-                found = estimate({"": sample}, seed=seed)
-                rows.append(row_of(setting, source, splits[source], metric, k, found))
-            for average in ("macro", "micro"):
-                found = estimate(samples, average, seed=seed)
-                rows.append(row_of(setting, average, every, metric, k, found))
+            found = [
+                (source, splits[source], estimate({"": sample}, seed=seed))
+                for source, sample in samples.items()
+            ]
+            for average in AVERAGES:
+                found.append((average, every, estimate(samples, average, seed=seed)))
+            for source, own_splits, own in found:
+                rows.append(
+                    Row(
+                        source=source,
+                        split="+".join(sorted(own_splits - {""})),
+                        retriever=setting.name,
+                        unit=setting.unit,
+                        metric=metric,
+                        k=k,
+                        value=own.value,
+                        ci_low=own.low,
+                        ci_high=own.high,
+                        questions=own.questions,
+                        documents=own.documents,
+                    )
+                )
     return rows
 
 
@@ -153,25 +163,6 @@ def paired_samples(
     return _samples(one, metric), _samples(other, metric)
 
 
-def row_of(
-    setting: Setting, source: str, splits: Iterable[str], metric: str, k: int | None, found: Estimate
-) -> Row:
-    """The row of an estimate."""
-    return Row(
-        source=source,
-        split="+".join(sorted(set(splits) - {""})),
-        retriever=setting.name,
-        unit=setting.unit,
-        metric=metric,
-        k=k,
-        value=found.value,
-        ci_low=found.low,
-        ci_high=found.high,
-        questions=found.questions,
-        documents=found.documents,
-    )
-
-
 def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
     """Every metric with its k, and a sample of it for each source that has one."""
     records = [record for group in sources.values() for record in group]
@@ -179,49 +170,45 @@ def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, in
         metric, _, k = name.partition("@")
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
-        yield "tokens", int(k), _samples_of(sources, _tokens_of(k))
+
+        def tokens(record: Record, k: str = k) -> int:
+            return record.tokens[k]
+
+        yield "tokens", int(k), _samples_of(sources, tokens)
     for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
-    by_length = {source: _length_samples(group) for source, group in sources.items()}
-    for low, samples in _by_bin(by_length):
+    for low, samples in _by_bin(
+        sources, lambda record: {length_bin(record.characters): record.metrics.get("recall@10", 0.0)}
+    ):
         yield "recall_by_length", low, samples
     for k in records[0].positions:
-        by_position = {source: _position_samples(group, k) for source, group in sources.items()}
-        for part, samples in _by_bin(by_position):
-            yield f"recall_by_position@{k}", part + 1, samples
+
+        def places(record: Record, k: str = k) -> dict[int, float | None]:
+            return dict(enumerate(record.positions[k], 1))
+
+        # a question counts in every tenth that has any of its evidence
+        for part, samples in _by_bin(sources, places):
+            yield f"recall_by_position@{k}", part, samples
 
 
-def _length_samples(records: Sequence[Record]) -> dict[int, Sample]:
-    """A sample of recall@10 for each bin of document length that has questions, by the edge where it begins."""
-    bins = np.searchsorted(LENGTH_EDGES, [record.characters for record in records], side="right") - 1
-    found: dict[int, list[Record]] = {}
-    for record, number in zip(records, bins.tolist(), strict=True):
-        found.setdefault(LENGTH_EDGES[number], []).append(record)
-    return {
-        low: _sample(group, lambda record: record.metrics.get("recall@10", 0.0))
-        for low, group in found.items()
-    }
+def length_bin(characters: int) -> int:
+    """Where the bin of a document's length begins."""
+    return LENGTH_EDGES[bisect_right(LENGTH_EDGES, characters) - 1]
 
 
-def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
-    """A sample for each tenth of the document; a question counts in every tenth that has any of its evidence."""
-    found: dict[int, list[tuple[float, str]]] = {}
-    for record in records:
-        for part, recall in enumerate(record.positions[k]):
-            if recall is not None:
-                found.setdefault(part, []).append((recall, record.doc_id))
-    return {part: Sample(*zip(*group, strict=True)) for part, group in found.items()}
-
-
-def _tokens_of(k: str) -> Value:
-    return lambda record: record.tokens[k]
-
-
-def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
-    """For every bin, in ascending order, the sources that have a sample there."""
-    for number in sorted(set().union(*found.values())):
-        yield number, {source: bins[number] for source, bins in found.items() if number in bins}
+def _by_bin(
+    sources: Mapping[str, Sequence[Record]], values_of: Callable[[Record], Mapping[int, float | None]]
+) -> Iterator[tuple[int, dict[str, Sample]]]:
+    found: dict[int, dict[str, list[tuple[float, str]]]] = {}
+    for source, records in sources.items():
+        for record in records:
+            for number, value in values_of(record).items():
+                if value is not None:
+                    own = found.setdefault(number, {}).setdefault(source, [])
+                    own.append((value, record.doc_id))
+    for number in sorted(found):
+        yield number, {source: Sample.of(pairs) for source, pairs in found[number].items()}
 
 
 def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, Sample]:
@@ -230,8 +217,8 @@ def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, 
 
 
 def _samples_of(sources: Mapping[str, Sequence[Record]], value: Value) -> dict[str, Sample]:
-    return {source: _sample(records, value) for source, records in sources.items() if records}
-
-
-def _sample(records: Sequence[Record], value: Value) -> Sample:
-    return Sample([value(record) for record in records], [record.doc_id for record in records])
+    return {
+        source: Sample.of([(value(record), record.doc_id) for record in records])
+        for source, records in sources.items()
+        if records
+    }

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from spscanner_rag.lab.evidence.calibration import Bins
 from spscanner_rag.lab.evidence.metrics import (
     BUDGETS,
     CUTOFFS,
-    Measure,
     answer_recall_at,
     answer_recall_at_words,
     best_first,
@@ -40,6 +39,7 @@ from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is recorded; the last of each is the paper's setting."""
@@ -163,100 +163,76 @@ class Ask:
         questions = [(q, evidence) for q, evidence in found if len(evidence.starts) or not q.answerable]
         if not questions:
             return
-        units = corpus.units(self.setting.unit, scorers[self.scorer])
+        scorer = scorers[self.scorer]
+        units = corpus.units(self.setting.unit, scorer)
         scores = self.score(scorers, corpus, [question.text for question, _ in questions], right)
         for (question, evidence), scored in zip(questions, scores, strict=True):
             pool = units.pool(scored.read, count_tokens)
             values = np.concatenate([np.zeros(0, np.float32), *scored.logits])
-            record = Record(
+            metrics: dict[str, float] = {}
+            more: dict[str, Any] = (
+                _calibration(scored.answerable, pool, values, question) if self.calibrate else {}
+            )
+            if question.answerable:
+                own = units.place(right, evidence)
+                metrics = measure(pool, values, own, self.cutoffs)
+                more["tokens"] = {str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()}
+                if self.exact:
+                    spans = units.place(right, Spans(*np.array(question.evidence, np.int64).T))
+                    metrics |= character_metrics(pool.spans, values, list(zip(*spans, strict=True)))
+                if self.reading is None:
+                    text, cut = document.text, units.units(0)
+                    metrics |= self._answers(scorer, question, text, [cut[i] for i in best_first(values)])
+                    ranks = evidence_ranks(pool.spans, values, own)
+                    more["positions"] = {
+                        str(k): recall_by_position(own, ranks <= k, len(text))
+                        for k in POSITION_CUTOFFS.get(self.setting.unit, (10,))
+                    }
+                    more["gigaflops"] = gigaflops_of(scorer, question.text, text, cut)
+                else:
+                    is_right = [number == right for number in scored.read]
+                    metrics |= document_metrics(scored.logits, is_right, self.aggregation)
+                    more |= {"documents_read": len(scored.read), "tokens_read": int(pool.tokens.sum())}
+            yield Record(
                 *self.setting.key,
                 source=corpus.source,
                 split=document.split,
                 doc_id=document.doc_id,
                 qid=question.qid,
                 characters=len(document.text),
-                metrics={},
+                metrics=metrics,
                 seconds=scored.seconds,
                 peak_megabytes=scored.peak_megabytes,
                 index_megabytes=scored.index_megabytes,
                 answerable=question.answerable,
+                **more,
             )
-            if self.calibrate:
-                record = _calibrated(record, scored.answerable, pool, values, question)
-            if question.answerable:
-                own = units.place(right, evidence)
-                record = replace(
-                    record,
-                    metrics=measure(pool, values, own, self.cutoffs),
-                    tokens={str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()},
-                )
-                if self.exact:
-                    spans = units.place(right, Spans(*np.array(question.evidence, np.int64).T))
-                    exactly = character_metrics(pool.spans, values, list(zip(*spans, strict=True)))
-                    record = replace(record, metrics=record.metrics | exactly)
-                if self.reading is None:
-                    record = self._in_one_document(record, scorers, corpus, question, pool, values, own)
-                else:
-                    record = self._in_a_corpus(record, scored, pool, right)
-            yield record
 
-    def _in_one_document(
-        self,
-        record: Record,
-        scorers: Mapping[Setting, Scorer],
-        corpus: Corpus,
-        question: Question,
-        pool: Pool,
-        scores: NDArray[np.floating],
-        evidence: Spans,
-    ) -> Record:
-        """The record with answers in the best units, recall by place, and operations."""
-        scorer, text = scorers[self.scorer], corpus.documents[0].text
-        units = corpus.units(self.setting.unit, scorer).units(0)
-        ranks = evidence_ranks(pool.spans, scores, evidence)
-        positions = {
-            str(k): recall_by_position(evidence, ranks <= k, len(text))
-            for k in POSITION_CUTOFFS.get(self.setting.unit, (10,))
-        }
-        ranked = [text[units[i].start : units[i].end] for i in best_first(scores, len(scores))]
+    def _answers(
+        self, scorer: Scorer, question: Question, text: str, ranked: Sequence[Unit]
+    ) -> dict[str, float]:
+        """Whether a right answer is in the best of the ``ranked`` units, by their number and by their words."""
+        texts = [text[unit.start : unit.end] for unit in ranked]
         answers = {
-            "answer_recall": answer_recall_at(ranked, question.answers, self.cutoffs),
-            "answer_recall_at_words": answer_recall_at_words(ranked, question.answers),
+            "answer_recall": answer_recall_at(texts, question.answers, self.cutoffs),
+            "answer_recall_at_words": answer_recall_at_words(texts, question.answers),
         }
         if isinstance(scorer, Propositions) and question.answers:
             best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
             answers["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
-        named = {f"{name}@{k}": value for name, own in answers.items() for k, value in own.items()}
-        return replace(
-            record,
-            metrics=record.metrics | named,
-            positions=positions,
-            gigaflops=gigaflops_of(scorer, question.text, text, units),
-        )
-
-    def _in_a_corpus(self, record: Record, scored: Scored, pool: Pool, right: int) -> Record:
-        """The record with the rank of the right document, and how much was read."""
-        is_right = [number == right for number in scored.read]
-        return replace(
-            record,
-            metrics=record.metrics | document_metrics(scored.logits, is_right, self.aggregation),
-            documents_read=len(scored.read),
-            tokens_read=int(pool.tokens.sum()),
-        )
+        return {f"{name}@{k}": value for name, own in answers.items() for k, value in own.items()}
 
 
-def _calibrated(
-    record: Record, highest: float | None, pool: Pool, scores: NDArray[np.floating], question: Question
-) -> Record:
-    """The record with the probability of an answer and, if there is evidence, the bins of the sentences'."""
+def _calibration(
+    highest: float | None, pool: Pool, scores: NDArray[np.floating], question: Question
+) -> dict[str, Any]:
+    """The probability of an answer and, if there is evidence, the bins of the sentences' probabilities."""
     probabilities = sigmoid(scores)
-    if highest is None:
-        highest = float(probabilities.max(initial=0.0))
-    record = replace(record, highest=highest)
-    if not question.answerable:
-        return record
-    relevant = relevant_units(*pool.spans, question.evidence)
-    return replace(record, bins=Bins.of(probabilities, relevant).filled())
+    found: dict[str, Any] = {"highest": float(probabilities.max(initial=0.0)) if highest is None else highest}
+    if question.answerable:
+        relevant = relevant_units(*pool.spans, question.evidence)
+        found["bins"] = Bins.of(probabilities, relevant).filled()
+    return found
 
 
 def measure(
@@ -279,9 +255,9 @@ def measure(
     }
     relevant = held > 0
     if relevant.any():
-        for (metric, k), value in ranking_metrics(scores, relevant, cutoffs).items():
-            if metric not in ("recall", "err"):  # the one is of sentences, the other for graded documents
-                metrics[f"{metric}@{k}" if k is not None else metric] = value
+        measured = ranking_metrics(scores, relevant, cutoffs)
+        # recall is of sentences, and err for graded documents
+        metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}
     budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
     return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
 
@@ -290,13 +266,12 @@ def document_metrics(
     scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
 ) -> dict[str, float]:
     """Reciprocal rank and recall@1, 5 and 10 of the right document; 0 if it has no scores, (units,)."""
-    names = {"document_mrr": Measure("mrr", None)}
-    names |= {f"document_recall@{k}": Measure("recall", k) for k in DOCUMENT_CUTOFFS}
+    names = ["mrr", *(f"recall@{k}" for k in DOCUMENT_CUTOFFS)]
     if not any(right):
-        return dict.fromkeys(names, 0.0)
+        return {f"document_{name}": 0.0 for name in names}
     best = np.array([document_score(values, aggregation) for values in scores])
     found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS)
-    return {name: found[measured] for name, measured in names.items()}
+    return {f"document_{name}": found[name] for name in names}
 
 
 def recall_by_position(

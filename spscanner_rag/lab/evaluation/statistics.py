@@ -21,6 +21,7 @@ LEVEL = 0.95
 _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 
 Average = Literal["macro", "micro"]
+AVERAGES: tuple[Average, ...] = ("macro", "micro")
 
 
 class Sample:
@@ -28,18 +29,12 @@ class Sample:
 
     def __init__(self, values: ArrayLike, documents: Sequence[str]) -> None:
         self.values, self.documents = np.array(values, np.float64), tuple(documents)
-        if not len(self.documents):
-            raise ValueError("got no question; expected at least one")
-        if not np.isfinite(self.values).all():
-            place = int(np.flatnonzero(~np.isfinite(self.values))[0])
-            raise ValueError(
-                f"the value of question {place} is {self.values[place]}; expected a finite number"
-            )
+        self.questions = len(self.documents)
 
-    @property
-    def questions(self) -> int:
-        """Number of questions."""
-        return len(self.documents)
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, str]]) -> "Sample":
+        """The sample of pairs of a value and the id of a document."""
+        return cls([value for value, _ in pairs], [document for _, document in pairs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +108,6 @@ def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[f
 def _resampled_means(
     samples: Mapping[str, Sample], average: Average, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """The mean in each resample: (resamples,)."""
     drawn = [
         resampled(sample.values, sample.documents, resamples, name, seed)
         for name, sample in sorted(samples.items())

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -16,7 +16,7 @@ from spscanner_rag.lab.evaluation.run import Ask, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
-from spscanner_rag.lab.evidence.questions import Document, QuestionPlaces, document_digest
+from spscanner_rag.lab.evidence.questions import Document, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.results.document_score import Aggregation
 
@@ -39,19 +39,23 @@ class Study:
     seed: int  # of the intervals
     asks: Sequence[Ask]
     arguments: Mapping[str, object]  # what must not change before the run resumes
-    pairs: Sequence[tuple[Setting, Setting]]  # that are compared
     tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)  # metrics, of one unit and across
     cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
-    stages: Sequence[Setting] = ()  # whose scorers are first stages
     completed: Callable[[Result, Sequence[Record]], Result] = lambda result, records: result  # adds tables
 
+    @property
+    def stages(self) -> list[Setting]:
+        """The settings whose scorers are first stages."""
+        return list(dict.fromkeys(ask.stage for ask in self.asks if ask.stage is not None))
+
     def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, paired tests, and what the kind of the study adds."""
+        """Tables of metrics, paired tests of the first setting and each other, and what the kind of study adds."""
         settings = [ask.setting for ask in self.asks]
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)
         same_unit, across = self.tested
-        differences = differences_of(answerable, self.pairs, self.seed, same_unit=same_unit, across=across)
+        pairs = [(settings[0], other) for other in settings[1:]]
+        differences = differences_of(answerable, pairs, self.seed, same_unit=same_unit, across=across)
         return self.completed(Result(rows, differences, settings, cutoffs=self.cutoffs), records)
 
 
@@ -74,63 +78,46 @@ def study_of(
             f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
             "probabilities; expected a scanner among --retrievers"
         )
-    check_distinct(documents)
     questions = sample_questions(documents, per_source, seed, answered=answered)
     if not questions:
         wanted = "evidence or answers" if answered else "evidence"
         raise ValueError(f"the data have no answerable question with {wanted}; expected at least one")
-    changed = {} if tuple(cutoffs) == CUTOFFS else {"cutoffs": list(cutoffs)}
-    plain = Study(
-        "documents",
-        settings,
-        questions,
-        seed,
-        asks=[_ask(setting, setting, questions, cutoffs) for setting in settings],
-        arguments={"questions": digest_of(questions), **changed},
-        pairs=first_against_others(settings),
-        cutoffs=cutoffs,
-    )
+    # with their scores, the settings with probabilities are also asked unanswerable questions, in the same call
+    calibrated = [setting for setting in settings if calibration and setting.has_probabilities]
+    unanswerable = sample_questions(documents, per_source, seed, answerable=False) if calibration else {}
+    sources = sorted({*questions, *unanswerable})
+    both = {source: [*questions.get(source, ()), *unanswerable.get(source, ())] for source in sources}
+    arguments: dict[str, object] = {"questions": digest_of(questions)}
+    if tuple(cutoffs) != CUTOFFS:
+        arguments["cutoffs"] = list(cutoffs)
     if calibration:
-        unanswerable = sample_questions(documents, per_source, seed, answerable=False)
-        return _calibrated(plain, unanswerable)
-    return plain
+        arguments["calibration"] = digest_of(unanswerable)
 
-
-def first_against_others(settings: Sequence[Setting]) -> list[tuple[Setting, Setting]]:
-    """The pairs of settings that are compared."""
-    return [(settings[0], other) for other in settings[1:]]
-
-
-def _ask(
-    setting: Setting, scorer: Setting, questions: Questions, cutoffs: Sequence[int], calibrate: bool = False
-) -> Ask:
-    corpora = partial(documents_alone, questions)
-    return Ask(setting, scorer, corpora, _number(questions), calibrate=calibrate, cutoffs=cutoffs)
-
-
-def _number(questions: Questions) -> int:
-    return sum(map(len, questions.values()))
-
-
-def _calibrated(plain: Study, unanswerable: Questions) -> Study:
-    """A study whose settings with probabilities are also asked unanswerable questions, in the same call."""
-    sources = sorted({*plain.questions, *unanswerable})
-    both = {s: [*plain.questions.get(s, ()), *unanswerable.get(s, ())] for s in sources}
-    calibrated = [setting for setting in plain.settings if setting.has_probabilities]
-    left_out = [setting.label for setting in plain.settings if not setting.has_probabilities]
+    def ask(setting: Setting) -> Ask:
+        own = both if setting in calibrated else questions
+        number = sum(map(len, own.values()))
+        corpora = partial(documents_alone, own)
+        return Ask(setting, setting, corpora, number, calibrate=setting in calibrated, cutoffs=cutoffs)
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
-        rows = calibration_rows(records, calibrated, plain.seed)
+        if not calibration:
+            return result
+        left_out = [setting.label for setting in settings if setting not in calibrated]
+        rows = calibration_rows(records, calibrated, seed)
         content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
         tables = calibration_tables(rows, left_out)
         return replace(result, tables=tables, files={"calibration.json": content})
 
-    asks = [
-        _ask(setting, setting, both, plain.cutoffs, calibrate=True) if setting in calibrated else ask
-        for setting, ask in zip(plain.settings, plain.asks, strict=True)
-    ]
-    arguments = {**plain.arguments, "calibration": digest_of(unanswerable)}
-    return replace(plain, asks=asks, arguments=arguments, completed=completed)
+    return Study(
+        "documents",
+        settings,
+        questions,
+        seed,
+        asks=[ask(setting) for setting in settings],
+        arguments=arguments,
+        cutoffs=cutoffs,
+        completed=completed,
+    )
 
 
 def corpus_study_of(
@@ -153,20 +140,16 @@ def corpus_study_of(
     ``read_documents`` are read. Retrievers that have an index read everything. ``exact``: evidence is measured by
     characters, too.
     """
-    if among is not None and among < 2:
-        raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")
     check_long(settings, aggregation)
-    check_distinct(documents)
     corpora = corpora_of(documents, per_source, seed, least=among or 2, characters=characters)
     questions = {corpus.source: corpus.asked for corpus in corpora}
     asks = list(asks_of_corpora(
         settings, corpora, first_stages, read_documents, among, cutoffs=cutoffs, aggregation=aggregation
     ))  # fmt: skip
-    asked = [ask.setting for ask in asks]
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
-        exactly = [characters_table(result.rows, asked)] if exact else []
-        tables = [documents_table(result.rows, asked), corpora_table(corpora), *exactly]
+        exactly = [characters_table(result)] if exact else []
+        tables = [documents_table(result), corpora_table(corpora), *exactly]
         return replace(result, tables=tables)
 
     return Study(
@@ -176,10 +159,8 @@ def corpus_study_of(
         seed,
         asks=[replace(ask, exact=exact) for ask in asks],
         arguments=arguments_of(corpora, among, characters, cutoffs, aggregation),
-        pairs=first_against_others(asked),
         tested=DOCUMENT_TESTED,
         cutoffs=cutoffs,
-        stages=stages_of(first_stages),
         completed=completed,
     )
 
@@ -208,15 +189,10 @@ def asks_of_corpora(
                 lambda: corpora,
                 questions,
                 reading,
-                stage=next(iter(stages_of([name])), None),
+                stage=None if name in (NO_STAGE, WORDS) else Setting(name, "chunk"),
                 cutoffs=cutoffs,
                 aggregation=aggregation,
             )
-
-
-def stages_of(first_stages: Sequence[str]) -> list[Setting]:
-    """The settings whose scorers are first stages."""
-    return [Setting(name, "chunk") for name in first_stages if name not in (NO_STAGE, WORDS)]
 
 
 def arguments_of(
@@ -244,17 +220,6 @@ def check_long(settings: Sequence[Setting], aggregation: Aggregation) -> None:
             '--aggregation: got "long" for units that are parts of documents; expected --unit document, and a '
             "retriever that reads them whole"
         )
-
-
-def check_distinct(documents: Iterable[Document]) -> None:
-    """Raise ``ValueError`` for two questions whose records have the same key: one would count for both."""
-    places = QuestionPlaces()
-    for number, document in enumerate(documents, 1):
-        if repeated := places.add(document, f"document {number}"):
-            raise ValueError(
-                f"got {repeated.name} more than once; expected each once: give each document an id of its own "
-                "in its source"
-            )
 
 
 def digest_of(questions: Questions) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.answers.scores import normalized
 from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidence_ranks
+from spscanner_rag.results.selection import rank
 
 CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 
@@ -21,23 +21,12 @@ WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
 """Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0 words hold no answer."""
 
 
-class Measure(NamedTuple):
-    """A metric, such as "recall", among the best ``k``; None for the whole ranking ("mrr", "map")."""
-
-    metric: str
-    k: int | None
-
-
-def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
+def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
     """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,)."""
     scores = np.asarray(scores, np.float64)
-    if scores.shape != (units,):
-        raise ValueError(f"got {len(scores)} scores for {units} units; expected one each")
-    if np.isnan(scores).any():
-        raise ValueError(
-            f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected numbers"
-        )
-    return np.argsort(-scores, kind="stable").astype(np.int64)
+    if missing := int(np.isnan(scores).sum()):
+        raise ValueError(f"{missing} of {len(scores)} scores are not numbers; expected numbers")
+    return rank(scores)
 
 
 def recall_at(
@@ -45,7 +34,7 @@ def recall_at(
 ) -> dict[int, float]:
     """Share of the relevant units among the best k, for each k: the recall of `ranking_metrics`."""
     measured = ranking_metrics(scores, relevant, cutoffs)
-    return {k: measured[Measure("recall", k)] for k in cutoffs}
+    return {k: measured[f"recall@{k}"] for k in cutoffs}
 
 
 def ranking_metrics(
@@ -53,27 +42,20 @@ def ranking_metrics(
     relevant: NDArray[np.bool_ | np.number],
     cutoffs: Sequence[int] = CUTOFFS,
     missed: Sequence[float] = (),
-) -> dict[Measure, float]:
+) -> dict[str, float]:
     """Recall, precision, nDCG, ERR, success and reciprocal rank among the best k, for each k, as in trec_eval.
 
     ``scores`` are (units,), among equal ones the earlier unit first; ``relevant``, (units,), are booleans or
     grades, those above 0 relevant. ``missed`` are grades of relevant units that the ranking lacks. Ranks beyond
     the last unit count as not relevant for precision; nDCG has gain 1 or the grade, and discount ``log2(rank +
-    1)``. ``Measure("mrr", None)`` and ``Measure("map", None)`` are over the whole ranking. ERR is the expected
+    1)``. "mrr" and "map" are over the whole ranking, others such as "recall@10". ERR is the expected
     reciprocal rank at which a reader stops, whom a unit of grade g contents with probability (2^g - 1) / 2^G, G
     being the highest grade (Chapelle et al., 2009). ``ValueError`` if no unit is relevant: recall is not defined
     then.
     """
-    order = best_first(scores, relevant.size)
-    if relevant.dtype.kind not in "biuf" or relevant.ndim != 1:
-        got = f"type {relevant.dtype} and shape {relevant.shape}"
-        raise ValueError(f"got relevance of {got}; expected a bool or a grade for each unit")
-    if not (np.isfinite(relevant) & (relevant >= 0)).all():
-        raise ValueError("got a grade below 0, or one that is not finite; expected grades of at least 0")
-    check_cutoffs(cutoffs)
     if not (relevant.any() or missed):
         raise ValueError("got no relevant unit; recall needs at least one")
-    gains = relevant[order].astype(np.float64)
+    gains = relevant[best_first(scores)].astype(np.float64)
     ideal, ranked = np.sort([*gains, *missed])[::-1], gains > 0
     total = int(ranked.sum()) + len(missed)
     first = int(np.argmax(ranked)) + 1 if ranked.any() else np.inf
@@ -82,33 +64,27 @@ def ranking_metrics(
     content = np.exp2(gains - ideal[0]) - np.exp2(-ideal[0])  # (units,)
     stops = content * np.cumprod([1.0, *(1 - content)])[:-1] / np.arange(1, len(content) + 1)
     measured = {
-        Measure("mrr", None): 1.0 / first,
-        Measure("map", None): float(precisions[ranked].sum() / total),
+        "mrr": 1.0 / first,
+        "map": float(precisions[ranked].sum() / total),
     }
     for k in cutoffs:
         found = int(ranked[:k].sum())
         measured |= {
-            Measure("recall", k): found / total,
-            Measure("precision", k): found / k,
-            Measure("ndcg", k): float(gains[:k] @ discounts[: len(gains)][:k] / (ideal[:k] @ discounts[:k])),
-            Measure("err", k): float(stops[:k].sum()),
-            Measure("success", k): float(found > 0),
-            Measure("mrr", k): 1.0 / first if first <= k else 0.0,
+            f"recall@{k}": found / total,
+            f"precision@{k}": found / k,
+            f"ndcg@{k}": float(gains[:k] @ discounts[: len(gains)][:k] / (ideal[:k] @ discounts[:k])),
+            f"err@{k}": float(stops[:k].sum()),
+            f"success@{k}": float(found > 0),
+            f"mrr@{k}": 1.0 / first if first <= k else 0.0,
         }
     return measured
-
-
-def check_cutoffs(cutoffs: Sequence[int]) -> None:
-    """Raise ``ValueError`` for a cut-off below 1."""
-    if min(cutoffs, default=1) < 1:
-        raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
 
 
 def tokens_at(
     scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[int, int]:
     """Tokens of the best k units, for each k, of (units,); common tokens of overlapping units count each."""
-    ranked = tokens[best_first(scores, len(tokens))]
+    ranked = tokens[best_first(scores)]
     return {k: int(ranked[:k].sum()) for k in cutoffs}
 
 
@@ -117,7 +93,7 @@ def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budg
 
     One that no longer fits is skipped and the next one is tried, as `ScanResult.select` does.
     """
-    order = best_first(scores, len(tokens))
+    order = best_first(scores)
     smallest = int(tokens.min(initial=budget))
     kept, left = [], budget
     for place, cost in enumerate(tokens[order].tolist()):
@@ -168,7 +144,7 @@ def character_metrics(
         total += max(0, end - start)
         inside += np.maximum(np.minimum(units.ends, end) - np.maximum(units.starts, start), 0)
     chosen = {f"@{budget}": units_within(scores, lengths, budget) for budget in budgets}
-    chosen[""] = best_first(scores, len(lengths))[: int((inside > 0).sum())]
+    chosen[""] = best_first(scores)[: int((inside > 0).sum())]
     found: dict[str, float] = {}
     for name, best in chosen.items():
         held, read = int(inside[best].sum()), int(lengths[best].sum())

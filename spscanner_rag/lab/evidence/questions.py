@@ -17,9 +17,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
-from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.json_files import parse_object
 
 ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 
@@ -69,35 +69,6 @@ def document_digest(document: Document) -> str:
     return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()  # escapes lone surrogates
 
 
-class Repeated(NamedTuple):
-    """A question that occurs twice."""
-
-    name: str  # of the question, with its document and its source
-    first: str  # its first place
-
-
-class QuestionPlaces:
-    """The place of each question by source, document and question id, under which its results are kept."""
-
-    def __init__(self) -> None:
-        self._places: dict[tuple[str, str, str], str] = {}
-
-    def add(self, document: Document, where: str) -> Repeated | None:
-        """Note the questions of a document. If one of them was noted before, note none and return that one."""
-        own: dict[tuple[str, str, str], str] = {}
-        for question in document.questions:
-            key = (document.source, document.doc_id, question.qid)
-            if key in self._places or key in own:
-                name = (
-                    f"question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
-                    f"{document.source!r:.80}"
-                )
-                return Repeated(name, self._places.get(key, where))
-            own[key] = where
-        self._places |= own
-        return None
-
-
 def read_documents(
     paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None, *, distinct: bool = False
 ) -> Iterator[Document]:
@@ -107,7 +78,7 @@ def read_documents(
     ``.gz`` file. With ``distinct`` a repeated source, ``doc_id`` and ``qid`` is bad too, as is a source "macro"
     or "micro": results are kept by these, so of such questions only one would count.
     """
-    places = QuestionPlaces() if distinct else None
+    places: dict[tuple[str, str, str], str] = {}
     for path in paths:
         _check_is_file(path)
         lines = numbered_lines(path)
@@ -116,13 +87,9 @@ def read_documents(
                 number, line = next(lines)
                 if line.strip():
                     document = _document(line, where := f"{path}, line {number}")
-                    if places is not None:
+                    if distinct:
                         refuse_names_of_means([document.source], where)
-                    if places is not None and (repeated := places.add(document, where)):
-                        raise DataError(
-                            f"{where}: got {repeated.name} again, first in {repeated.first}; expected each once: "
-                            "give each file once, and each document an id of its own in its source"
-                        )
+                        _note_questions(document, where, places)
                     yield document
             except StopIteration:  # also after damage
                 break
@@ -130,6 +97,21 @@ def read_documents(
                 if on_bad is None:
                     raise
                 on_bad(error)
+
+
+def _note_questions(document: Document, where: str, places: dict[tuple[str, str, str], str]) -> None:
+    """Note where each question is; if one of them was noted before, note none and raise `DataError`."""
+    own: dict[tuple[str, str, str], str] = {}
+    for question in document.questions:
+        key = (document.source, document.doc_id, question.qid)
+        if first := places.get(key) or own.get(key):
+            raise DataError(
+                f"{where}: got question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
+                f"{document.source!r:.80} again, first in {first}; expected each once: give each file once, and "
+                "each document an id of its own in its source"
+            )
+        own[key] = where
+    places.update(own)
 
 
 def refuse_names_of_means(sources: Iterable[str], where: str) -> None:
@@ -183,13 +165,11 @@ def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 def _document(line: bytes, where: str) -> Document:
     try:
-        record = parse_json(line.decode("utf-8"))
+        record = parse_object(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: expected UTF-8, got {error}") from None
-    except (ValueError, RecursionError) as error:  # not JSON, or too long a number or too deep a nesting
+    except ValueError as error:  # not JSON, or too long a number or too deep a nesting
         raise DataError(f"{where}: expected one JSON object, got {error}") from None
-    if not isinstance(record, dict):
-        raise DataError(f"{where}: expected a JSON object, got {type(record).__name__}")
     text = _string(record, "text", where)
     questions = record.get("questions")
     if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):

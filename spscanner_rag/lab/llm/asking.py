@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, reply_text, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
@@ -175,11 +175,6 @@ class Asked:
     usage: Usage = field(default_factory=Usage)
 
 
-def about_tokens(text: str) -> int:
-    """Return about the number of a text's tokens: one for every four characters."""
-    return -(-len(text) // 4)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
     """Asks language models: several prompts at once, again after a failure, never again after a reply.
@@ -191,21 +186,14 @@ class Asker:
 
     replies: ReplyFile | None = None  # keeps prompts and replies; None: every prompt is asked
     budget: Budget = field(default_factory=Budget)  # for all models together
-    count_tokens: CountTokens = about_tokens  # of prompts, and of replies that do not report their usage
+    # of prompts, and of replies that do not report their usage; about one for every four characters
+    count_tokens: CountTokens = lambda text: -(-len(text) // 4)
     workers: int = 8  # prompts that `ask` asks at the same time
     retries: int = 2  # how often a prompt is asked again after a failure or a blank reply
     pause: float = 1.0  # seconds before the first retry
     progress: Callable[[int], object] | None = None  # called with the prompts done in this call of `ask`
     stop: threading.Event | None = None  # once set, `ask_one` asks no further prompt, and its pauses end
     asked: dict[LanguageModel, Asked] = field(default_factory=dict)  # by `ask`
-
-    def __post_init__(self) -> None:
-        for name, lowest in (("workers", 1), ("retries", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < lowest:
-                raise ValueError(f"{name}: got {value!r}; expected a whole number of at least {lowest}")
-        if not 0 <= self.pause < float("inf"):
-            raise ValueError(f"pause: got {self.pause!r}; expected seconds, at least 0")
 
     def ask(self, model: LanguageModel, prompts: Iterable[str]) -> list[Reply]:
         """Ask a model, and return its replies in the order of the prompts.
@@ -268,10 +256,12 @@ class Asker:
                 break
             pause = self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4)
             pause = max(pause, _wait_asked_for(error))
-            if _is_too_many(error):
+            too_many = "ratelimit" in type(error).__name__.lower().replace("_", "")
+            if too_many or _status(error) == 429:
                 self.budget.postpone(pause)
             self._wait(pause, stop)
-        outcome = {"reply": text} if error is None else {"error": _in_words(error)}
+        words = str(error) if isinstance(error, _BlankReplyError) else f"{type(error).__name__}: {error}"
+        outcome = {"reply": text} if error is None else {"error": words[:_ERROR_CHARACTERS]}
         if self.replies is not None:
             seconds = time.perf_counter() - began
             self.replies.add(model.name, prompt, attempts=attempt, seconds=seconds, usage=used, **outcome)
@@ -326,28 +316,17 @@ def in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_words(error: Exception) -> str:
-    words = str(error) if isinstance(error, _BlankReplyError) else f"{type(error).__name__}: {error}"
-    return words[:_ERROR_CHARACTERS]
-
-
 def _is_lasting(error: Exception) -> bool:
     """True if asking again cannot help: no quota left, a wrong key, no such model."""
     return _status(error) in _LASTING_CODES or bool(_LASTING.search(f"{type(error).__name__} {error}"))
 
 
-def _is_too_many(error: Exception) -> bool:
-    """True if the provider says that requests come too fast."""
-    return _status(error) == 429 or "ratelimit" in type(error).__name__.lower().replace("_", "")
-
-
 def _wait_asked_for(error: Exception) -> float:
     """Return the seconds to wait that the provider names in the header ``retry-after``; 0 if it names none."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    get = getattr(headers, "get", None)
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
     try:
-        return min(max(0.0, float(get("retry-after"))), _LONGEST_WAIT) if callable(get) else 0.0
-    except (TypeError, ValueError):  # none, or a date
+        return min(max(0.0, float(headers.get("retry-after"))), _LONGEST_WAIT)
+    except (AttributeError, TypeError, ValueError):  # none, or a date
         return 0.0
 
 

@@ -187,7 +187,6 @@ def _is_installed(module: str) -> bool:
 
 
 def _object_in(path: Path, name: str) -> object:
-    """Return an object of a Python file, or what a function without arguments returns."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected a Python file with {name!r}")
     spec = spec_from_file_location(f"spscanner_model_{path.stem}", path)

@@ -2,20 +2,16 @@
 
 import hashlib
 import json
-import sys
 import threading
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json, parse_object
 from spscanner_rag.lab.llm.language_models import Usage
-
-if sys.platform != "win32":
-    import fcntl
 
 
 class ReplyFileError(ValueError):
-    """A file of replies cannot be used; names file, line and reason."""
+    """A line of a file of replies is damaged; names file, line and reason."""
 
 
 def digest_of(model: str, prompt: str) -> str:
@@ -30,8 +26,8 @@ class ReplyFile:
     ``"error"`` instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply
     tokens]``, if it is known. Errors are kept for people to read; the next run asks the prompt again. Memory
     holds the place of each reply, about 100 bytes, not the reply. A last line without its line break, which a
-    killed program leaves, is cut off by the next reply. `ReplyFileError` if another process has it open (not
-    noticed on Windows), or a line is damaged.
+    killed program leaves, is cut off by the next reply. `ReplyFileError` for a damaged line. Only one process at
+    a time may write it: see `folder_lock`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,16 +36,10 @@ class ReplyFile:
         self._writing = threading.Lock()
         self._places: dict[bytes, int] = {}  # of each reply's line in the file, by its digest
         self.attempts, self.usage = 0, Usage()
-        self._file = self.path.open("ab")  # holds the lock against other processes
-        try:
-            self._lock_file()
-            place = 0
-            for number, line in complete_lines(self.path):
-                self._take(line, number, place)
-                place += len(line)
-        except BaseException:
-            self._file.close()
-            raise
+        place = 0
+        for number, line in complete_lines(self.path):
+            self._take(line, number, place)
+            place += len(line)
 
     def __len__(self) -> int:
         """Number of replies, not counting failures."""
@@ -83,32 +73,10 @@ class ReplyFile:
         record |= {"attempts": attempts, "seconds": round(seconds, 3)}
         record |= {} if usage is None else {"usage": list(usage)}
         with self._writing:
-            if self._file.closed:
-                raise ValueError(f"{self.path}: got a reply for a closed file; open it with ReplyFile again")
             place = append_records(self.path, [record])
             self._count(attempts, usage)
             if reply is not None:
                 self._places[bytes.fromhex(digest)] = place
-
-    def close(self) -> None:
-        """Close the file, so that another process may use it."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _lock_file(self) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ReplyFileError(
-                f"{self.path} is in use by another run; wait for it, or give another file"
-            ) from None
 
     def _count(self, attempts: int, usage: Usage | None) -> None:
         self.attempts += attempts
@@ -116,12 +84,12 @@ class ReplyFile:
 
     def _take(self, line: bytes, number: int, place: int) -> None:
         try:
-            record = parse_json(line)
+            record = parse_object(line)
             digest, reply = digest_of(record["model"], record["prompt"]), record.get("reply")
             if digest != record["digest"] or not isinstance(reply, str | None):
                 raise ValueError("the digest is not that of its model and prompt")
             self._count(int(record.get("attempts", 1)), Usage(*map(int, record.get("usage", ()))))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ReplyFileError(
                 f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
                 "remove the line, and the prompt is asked again"

@@ -80,7 +80,7 @@ Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
 
 
 class SynthesisRun:
-    """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
+    """A run in a folder, whose lock the caller holds; a context manager.
 
     What the model replied to before, in a run found in the folder, is not asked again, and ``budget`` includes it.
     After `run`, ``stopped`` says why it ended early, if it did.
@@ -111,7 +111,6 @@ class SynthesisRun:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._replies.close()
         self.outcomes.close()
 
     def run(

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.batch.batch_run import Progress, Work, run_batch
+from spscanner_rag.apps.batch.batch_run import Form, Progress, Work, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, plan_of
-from spscanner_rag.apps.batch.parts import Form
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 

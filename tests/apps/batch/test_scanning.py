@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from spscanner_rag.apps.batch.batch_run import scan_rows
 from spscanner_rag.apps.batch.inputs import Row
-from spscanner_rag.apps.batch.parts import scan_rows
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.batch.conftest import pairs

@@ -1,6 +1,7 @@
 """Rows, paired tests and tables of a result, from records made by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,7 @@ from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import (
     Result,
     documents_table,
-    markdown_of,
+    write_files,
 )
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -141,11 +142,14 @@ def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
 TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
 
 
-def test_markdown() -> None:
+def markdown(result: Result, out: Path) -> list[str]:
+    write_files(result, out)
+    return (out / "results.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_markdown(tmp_path: Path) -> None:
     differences = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
-    lines = markdown_of(
-        Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE])
-    ).splitlines()
+    lines = markdown(Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE]), tmp_path)
     assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 4  # of the four tables
     assert any(line.startswith("| scanner | 33.3 (") for line in lines)
     assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
@@ -154,7 +158,7 @@ def test_markdown() -> None:
     assert lines[-1].endswith(" | 1.0 |")
 
 
-def recall_table(best: dict[str, float]) -> list[str]:
+def recall_table(best: dict[str, float], out: Path) -> list[str]:
     """The recall table of sentences from two retrievers, whose best possible recalls are given."""
     settings = [Setting(name) for name in best]
     records = [
@@ -162,19 +166,19 @@ def recall_table(best: dict[str, float]) -> list[str]:
         for name, most in best.items()
         for own in RECORDS[:4]
     ]
-    lines = markdown_of(Result(rows_of(records, settings), [], settings, cutoffs=[10])).splitlines()
+    lines = markdown(Result(rows_of(records, settings), [], settings, cutoffs=[10]), out)
     return [line for line in lines if line.startswith(("Recall", "| source", "| macro"))]
 
 
-def test_recall_has_the_most_that_is_possible_beside_it() -> None:
-    about, head, macro = recall_table({"scanner": 0.75, "bm25": 0.75})
+def test_recall_has_the_most_that_is_possible_beside_it(tmp_path: Path) -> None:
+    about, head, macro = recall_table({"scanner": 0.75, "bm25": 0.75}, tmp_path)
     assert about.endswith("Possible: the recall of the k units that hold most of the evidence.")
     assert head.endswith(" | scanner | bm25 | possible, sentences |")
     assert macro.endswith(" | 75.0 |")
 
 
-def test_what_retrievers_of_other_documents_could_find_is_not_shown() -> None:
-    about, head, _ = recall_table({"scanner": 0.75, "bm25": 0.5})
+def test_what_retrievers_of_other_documents_could_find_is_not_shown(tmp_path: Path) -> None:
+    about, head, _ = recall_table({"scanner": 0.75, "bm25": 0.5}, tmp_path)
     assert about == "Recall in percent @ 10."
     assert head.endswith(" | scanner | bm25 |")
 
@@ -201,7 +205,7 @@ OF_CORPORA = [
 
 def test_the_table_of_documents() -> None:
     settings = [STAGED, INDEXED]
-    table = documents_table(rows_of(OF_CORPORA, settings), settings)
+    table = documents_table(Result(rows_of(OF_CORPORA, settings), [], settings))
     cells = {tuple(line[:2]): line[2:] for line in table.body}
     assert cells["a", "scanner, 2 documents by bm25"] == [
         "75.0 (50.0 to 100.0)",
@@ -217,5 +221,5 @@ def test_the_table_of_documents() -> None:
 
 
 def test_one_source_has_no_means() -> None:
-    table = documents_table(rows_of(OF_CORPORA[3:], [INDEXED]), [INDEXED])
+    table = documents_table(Result(rows_of(OF_CORPORA[3:], [INDEXED]), [], [INDEXED]))
     assert [line[:2] for line in table.body] == [["a", "bm25"]]

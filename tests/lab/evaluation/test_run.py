@@ -119,23 +119,12 @@ def test_arguments_differ_with_the_corpus() -> None:
         assert other.arguments != plain
 
 
-def test_a_question_twice_is_refused() -> None:
-    for documents in (
-        [WALKS[0], replace(WALKS[0], text=WALK + " The end.")],
-        [replace(WALKS[0], questions=(NARROW, replace(WIDE, qid="narrow")))],
-    ):
-        with pytest.raises(ValueError, match="question 'narrow' of document 'd1' of source 'walks' more"):
-            study_of(SETTINGS, documents)
-    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], source="other")])
-    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], questions=(replace(NARROW, qid="more"),))])
-
-
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="got bm25, bm25, chunks, whose scores are not probabilities"):
         study_of(SETTINGS[1:], WALKS, calibration=True)
     with pytest.raises(ValueError, match="no answerable question with evidence"):
         study_of(SETTINGS, WALKS[1:], calibration=True)
-    for among, documents in ((1, PAGES), (5, PAGES), (None, PAGES[:1])):
+    for among, documents in ((5, PAGES), (None, PAGES[:1])):
         with pytest.raises(ValueError, match="expected at least"):
             corpus_study_of(OF_CORPORA, documents, among=among)
     with pytest.raises(ValueError, match='--aggregation: got "long"'):

@@ -163,13 +163,6 @@ def test_seeded_and_never_zero() -> None:
     assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
 
 
-def test_samples_that_are_none() -> None:
-    with pytest.raises(ValueError, match="got no question"):
-        Sample([], [])
-    with pytest.raises(ValueError, match="value of question 1 is nan"):
-        Sample([0.0, np.nan], ["a", "b"])
-
-
 def test_draws_of_documents() -> None:
     values = np.array([1.0, 2.0, 4.0])
     sums, counts = clusters(values[::-1], ["a"] * 3)  # the questions of a single document, in any order

@@ -12,7 +12,6 @@ from spscanner_rag.lab.answers.scores import normalized
 from spscanner_rag.lab.evidence.metrics import (
     CUTOFFS,
     WORD_BUDGETS,
-    Measure,
     answer_recall_at,
     answer_recall_at_words,
     best_first,
@@ -31,16 +30,7 @@ from spscanner_rag.results.coverage import Spans
     [
         (np.zeros(3), np.zeros(3, bool), (1,), "got no relevant unit"),
         (np.zeros(0), np.zeros(0, bool), (1,), "got no relevant unit"),
-        (np.zeros(2), np.ones(3, bool), (1,), "got 2 scores for 3 units"),
-        (np.zeros(4), np.ones(3, bool), (1,), "got 4 scores for 3 units"),
-        (np.zeros((2, 2)), np.ones((2, 2), bool), (1,), "expected one each"),
-        (np.zeros(3), np.ones((3, 1), bool), (1,), r"shape \(3, 1\); expected a bool or a grade"),
-        (np.zeros(3), np.ones(3, bool), (1, 0), "cut-off 0"),
-        (np.zeros(3), np.ones(3, bool), (-1,), "cut-off -1"),
         (np.array([0.0, np.nan, 1.0]), np.ones(3, bool), (1,), "1 of 3 scores are not numbers"),
-        (np.zeros(3), np.array(["0", "2", "1"]), (1,), r"type <U1 and shape \(3,\); expected a bool"),
-        (np.zeros(3), np.array([0, 2, -1]), (1,), "a grade below 0, or one that is not finite"),
-        (np.zeros(3), np.array([0.0, np.nan, 1.0]), (1,), "a grade below 0, or one that is not finite"),
     ],
 )
 def test_refusals(scores: Any, relevant: Any, cutoffs: tuple[int, ...], message: str) -> None:
@@ -49,9 +39,9 @@ def test_refusals(scores: Any, relevant: Any, cutoffs: tuple[int, ...], message:
 
 
 def test_best_first() -> None:
-    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf]), 5).tolist() == [2, 1, 3, 0, 4]
-    assert best_first(np.array([], np.float32), 0).tolist() == []
-    assert best_first(np.array([0, 255, 1], np.uint8), 3).tolist() == [1, 2, 0]  # type: ignore[arg-type]
+    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf])).tolist() == [2, 1, 3, 0, 4]
+    assert best_first(np.array([], np.float32)).tolist() == []
+    assert best_first(np.array([0, 255, 1], np.uint8)).tolist() == [1, 2, 0]  # type: ignore[arg-type]
 
 
 UNITS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=80)
@@ -77,18 +67,18 @@ def test_equals_ir_measures(units: list[tuple[int, bool]]) -> None:
     judged = {"q": {f"unit{unit}": int(known) for unit, known in enumerate(relevant)}}
     names = {"recall": "R", "precision": "P", "ndcg": "nDCG", "success": "Success", "mrr": "RR"}
     measures = {
-        Measure(metric, k): getattr(ir_measures, name) @ k for metric, name in names.items() for k in CUTOFFS
+        f"{metric}@{k}": getattr(ir_measures, name) @ k for metric, name in names.items() for k in CUTOFFS
     }
-    measures |= {Measure("mrr", None): ir_measures.RR, Measure("map", None): ir_measures.AP}
+    measures |= {"mrr": ir_measures.RR, "map": ir_measures.AP}
     expected = ir_measures.calc_aggregate(measures.values(), judged, run)
     found = ranking_metrics(scores, relevant)
-    assert {measure for measure in found if measure.metric != "err"} == measures.keys()
+    assert {name for name in found if not name.startswith("err@")} == measures.keys()
     for ours, theirs in measures.items():
         assert found[ours] == pytest.approx(expected[theirs], abs=1e-9), ours
-    assert recall_at(scores, relevant) == {k: found["recall", k] for k in CUTOFFS}
+    assert recall_at(scores, relevant) == {k: found[f"recall@{k}"] for k in CUTOFFS}
     assert all(0 <= value <= 1 for value in found.values())
     perfect = ranking_metrics(relevant.astype(float), relevant)
-    assert all(perfect["ndcg", k] == pytest.approx(1) for k in CUTOFFS)
+    assert all(perfect[f"ndcg@{k}"] == pytest.approx(1) for k in CUTOFFS)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +94,7 @@ def test_equals_ir_measures(units: list[tuple[int, bool]]) -> None:
 )
 def test_expected_reciprocal_rank(grades: list[float], missed: list[float], k: int, expected: float) -> None:
     places = -np.arange(len(grades), dtype=float)
-    assert ranking_metrics(places, np.array(grades), (k,), missed)["err", k] == pytest.approx(expected)
+    assert ranking_metrics(places, np.array(grades), (k,), missed)[f"err@{k}"] == pytest.approx(expected)
 
 
 SCORES = np.array([0.0, 3.0, 1.0, 2.0])
@@ -145,8 +135,6 @@ def test_equals_a_plain_loop(units: list[tuple[int, int]], budget: int) -> None:
 
 
 def test_errors_of_budgets() -> None:
-    with pytest.raises(ValueError, match="got 4 scores for 3 units"):
-        units_within(SCORES, TOKENS[:3], 5)
     with pytest.raises(ValueError, match="got no evidence sentence"):
         recall_at_budgets(BUDGET_UNITS, SCORES, TOKENS, Spans(EDGES[:0], EDGES[:0]))
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,29 +19,29 @@ def records(path: Path) -> list[dict[str, object]]:
 
 def test_what_is_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "replies.jsonl"
-    with ReplyFile(path) as replies:
-        replies.add("m", PROMPT, reply="the keeper", attempts=2, seconds=0.25)
-        replies.add("m", "other", error="TimeoutError: slow", attempts=3)
-        assert len(replies) == 1
-        assert records(path) == [  # at once, not when it is closed
-            {"digest": digest_of("m", PROMPT), "model": "m", "prompt": PROMPT}
-            | {"reply": "the keeper", "attempts": 2, "seconds": 0.25},
-            {"digest": digest_of("m", "other"), "model": "m", "prompt": "other"}
-            | {"error": "TimeoutError: slow", "attempts": 3, "seconds": 0.0},
-        ]
+    replies = ReplyFile(path)
+    replies.add("m", PROMPT, reply="the keeper", attempts=2, seconds=0.25)
+    replies.add("m", "other", error="TimeoutError: slow", attempts=3)
+    assert len(replies) == 1
+    assert records(path) == [  # at once
+        {"digest": digest_of("m", PROMPT), "model": "m", "prompt": PROMPT}
+        | {"reply": "the keeper", "attempts": 2, "seconds": 0.25},
+        {"digest": digest_of("m", "other"), "model": "m", "prompt": "other"}
+        | {"error": "TimeoutError: slow", "attempts": 3, "seconds": 0.0},
+    ]
 
 
 def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    with ReplyFile(path) as replies:
-        replies.add("m", PROMPT, reply="the keeper")
-        replies.add("m", "other", error="TimeoutError: slow")
-    with ReplyFile(path) as replies:
-        assert replies.get(digest_of("m", PROMPT)) == "the keeper"
-        assert replies.get(digest_of("n", PROMPT)) is replies.get(digest_of("m", "other")) is None
-        replies.add("m", "other", reply="late")
-    with ReplyFile(path) as replies:
-        assert (replies.get(digest_of("m", "other")), len(replies)) == ("late", 2)
+    replies = ReplyFile(path)
+    replies.add("m", PROMPT, reply="the keeper")
+    replies.add("m", "other", error="TimeoutError: slow")
+    replies = ReplyFile(path)
+    assert replies.get(digest_of("m", PROMPT)) == "the keeper"
+    assert replies.get(digest_of("n", PROMPT)) is replies.get(digest_of("m", "other")) is None
+    replies.add("m", "other", reply="late")
+    replies = ReplyFile(path)
+    assert (replies.get(digest_of("m", "other")), len(replies)) == ("late", 2)
 
 
 def test_model_and_prompt_do_not_run_together() -> None:
@@ -52,14 +51,14 @@ def test_model_and_prompt_do_not_run_together() -> None:
 @pytest.mark.parametrize("cut", [1, 9, 100])
 def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "replies.jsonl"
-    with ReplyFile(path) as replies:
-        replies.add("m", "first", reply="one")
-        replies.add("m", "second", reply="two")
+    replies = ReplyFile(path)
+    replies.add("m", "first", reply="one")
+    replies.add("m", "second", reply="two")
     os.truncate(path, path.stat().st_size - cut)
-    with ReplyFile(path) as replies:
-        assert replies.get(digest_of("m", "first")) == "one"
-        assert replies.get(digest_of("m", "second")) is None
-        replies.add("m", "second", reply="two again")
+    replies = ReplyFile(path)
+    assert replies.get(digest_of("m", "first")) == "one"
+    assert replies.get(digest_of("m", "second")) is None
+    replies.add("m", "second", reply="two again")
     assert [record["reply"] for record in records(path)] == ["one", "two again"]
 
 
@@ -79,27 +78,20 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "replies.jsonl"
-    with ReplyFile(path) as replies:
-        replies.add("m", "first", reply="one")
+    replies = ReplyFile(path)
+    replies.add("m", "first", reply="one")
     before = path.read_bytes() + line + path.read_bytes()
     path.write_bytes(before)
     with pytest.raises(ReplyFileError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"):
         ReplyFile(path)
     assert path.read_bytes() == before
     path.write_bytes(before.replace(line, b"", 1))
-    ReplyFile(path).close()  # the advice of the message helps, and nothing is left locked
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no advisory locks")
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    with ReplyFile(path), pytest.raises(ReplyFileError, match="in use by another run"):
-        ReplyFile(path)
-    ReplyFile(path).close()
+    ReplyFile(path)  # the advice of the message helps
 
 
 def test_several_threads_write_and_find(tmp_path: Path) -> None:
-    with ReplyFile(tmp_path / "replies.jsonl") as replies, ThreadPoolExecutor(4) as pool:
+    replies = ReplyFile(tmp_path / "replies.jsonl")
+    with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: replies.add("m", str(n), reply=f"r{n}" * 500, usage=Usage(1, n)), range(100)))
         assert all(replies.get(digest_of("m", str(n))) == f"r{n}" * 500 for n in range(100))
         assert (replies.attempts, replies.usage) == (100, Usage(100, 4950))

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.baselines.mamba_reranker import END_TOKENS, PairReader
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
-from spscanner_rag.lab.evidence.metrics import Measure, best_first, ranking_metrics
+from spscanner_rag.lab.evidence.metrics import best_first, ranking_metrics
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.lab.training.data.columns import PassageDraw
@@ -26,7 +26,7 @@ from spscanner_rag.text.units import Segmenter
 RERANKED = 50
 """A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
 
-_MEASURES = (Measure("mrr", 10), Measure("recall", 1), Measure("recall", 10))
+_MEASURES = ("mrr@10", "recall@1", "recall@10")
 
 
 class RerankerStage(EvidenceStage):
@@ -91,13 +91,13 @@ def _measured(
     spans = Spans.of(units)
     relevant = relevant_units(spans.starts, spans.ends, question.evidence)
     if not relevant.any():
-        return {f"{name}@{k}": 0.0 for name, k in _MEASURES}
+        return dict.fromkeys(_MEASURES, 0.0)
     first = bm25_scores(index_words([unit.model_text for unit in units]), question.text)
-    best = best_first(first, len(units))[:RERANKED]
+    best = best_first(first)[:RERANKED]
     scores = np.full(len(units), -np.inf)
     scores[best] = score(question.text.strip(), [text[units[n].start : units[n].end] for n in best])
     measured = ranking_metrics(scores, relevant, (1, 10))
-    return {f"{name}@{k}": measured[Measure(name, k)] for name, k in _MEASURES}
+    return {name: measured[name] for name in _MEASURES}
 
 
 def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -1,0 +1,251 @@
+"""A run of ``spscanner eval`` in a folder, from its options to its files; imported when it begins."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from spscanner_rag import __version__
+from spscanner_rag.apps.cli.evaluation_options import (
+    AnswerOptions,
+    Compared,
+    CorpusOptions,
+    QuestionOptions,
+    Variants,
+    refuse_given,
+)
+from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
+from spscanner_rag.apps.cli.options import RetrieverOptions, tell
+from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
+from spscanner_rag.lab.evaluation.ablation import ablated, ablations, scanners_among
+from spscanner_rag.lab.evaluation.answer_run import (
+    AnswerSet,
+    answer_from,
+    answer_lines,
+    answer_rows,
+    answer_table,
+    length_table,
+    questions_with_answers,
+    retriever_sources,
+    whole_documents,
+)
+from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
+from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.retriever_identity import identity_of
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
+from spscanner_rag.lab.evidence.chunking import is_chunking, read_chunking
+from spscanner_rag.lab.evidence.questions import DataError, Document, read_documents
+from spscanner_rag.lab.evidence.sampling import only_held_out
+from spscanner_rag.lab.llm.asking import Asker, Budget
+from spscanner_rag.lab.llm.language_models import named_model
+from spscanner_rag.lab.llm.replies import ReplyFile
+from spscanner_rag.lab.retriever_names import scorer_of
+from spscanner_rag.scan.devices import processor_name, use_threads
+from spscanner_rag.scan.prepare import bundled_token_counter
+from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.escaping import one_line
+from spscanner_rag.text.token_counts import resolve_counter
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRun:
+    """The options of a run; what they name is read and checked before anything is written."""
+
+    data: Sequence[Path]
+    compared: Compared
+    which: QuestionOptions
+    variants: Variants
+    of_many: CorpusOptions
+    answers: AnswerOptions
+    computes: RetrieverOptions
+
+    def write_to(self, out: Path) -> str:
+        """Run, write all files, show the result, and return why it ended early, if it did."""
+        study, _, bad = self._study
+        answering = None if self.answers.answers is None else Answering(self.answers, study)
+        run_arguments = {
+            "max_questions": self.which.max_questions,
+            "seed": self.which.seed,
+            "held_out": sorted(self.which.held_out or []),
+            "device": self.computes.device,
+            "dtype": self.computes.dtype,
+            "trust_remote_code": self.computes.trust_remote_code,
+            "version": __version__,
+            **study.arguments,
+        }
+        refuse_in_use(out)
+        check_arguments(out, run_arguments)
+        titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
+        loaded, scorers = self._scorers(titles)
+        identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
+        with folder_lock(out) as leftovers:  # the first write, after everything is loaded
+            file = RecordFile(out, run_arguments | {"retrievers": identities})
+            if file.records:
+                tell(f"{out}: found {len(file.records):,} records of an earlier run, which are kept")
+            if leftovers:
+                tell(f"{out}: removed {len(leftovers):,} unfinished files of a run that was killed")
+            count_tokens = bundled_token_counter()  # the same for all settings, and offline
+            with _bars() as bars:
+                for ask in study.asks:
+                    bar = bars.add_task(one_line(ask.setting.label), total=None)
+
+                    def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
+                        bars.update(bar, completed=done, total=total)
+
+                    ask.run(scorers, titles, count_tokens, file, show)
+            result, stopped = study.result(list(file.records.values())), ""
+            if answering is not None:
+                write_result(result, out, _run_facts(bad))  # what an interruption leaves
+                result, stopped = answering.added_to(result, scorers, titles, out)
+            write_result(result, out, _run_facts(bad))
+        show_result(result, out)
+        return stopped
+
+    @cached_property
+    def _study(self) -> tuple[Study, list[Document], int]:
+        """The study, its documents, and the number of their bad lines that were left out."""
+        data, which, of_many, settings = self.data, self.which, self.of_many, self.compared.settings
+        measured = of_many.measured()
+        judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
+        exact = len(data) == 1 and is_chunking(data[0])
+        is_corpus = of_many.corpus or of_many.among is not None or judged_folder is not None or exact
+        stages = of_many.stages(is_corpus, self.variants, few=exact)
+        own: dict[str, Any] = {"cutoffs": measured, "aggregation": of_many.aggregation, "first_stages": stages,
+                               "read_documents": of_many.read_documents}  # fmt: skip
+        if judged_folder is not None:
+            of_files = {"--among": of_many.among, "--document-characters": of_many.document_characters,
+                        "--held-out": which.held_out, "--max-questions": which.max_questions}  # fmt: skip
+            refuse_given(of_files, "with a folder in BEIR's layout; expected it with question files")
+            judged = read_beir(judged_folder, of_many.split)
+            return judged_study_of(settings, judged, which.seed, **own), list(judged.documents), 0
+        documents, bad = (read_chunking(data[0]), 0) if exact else self._documents()
+        if is_corpus:
+            own |= {"among": of_many.among, "characters": of_many.document_characters, "exact": exact}
+            study = corpus_study_of(settings, documents, which.max_questions, which.seed, **own)
+            return study, documents, bad
+        scanners = scanners_among(settings) if self.variants.context_ablation else []
+        study = study_of(
+            [*settings, *(shorter for name in scanners for shorter in ablations(name))],
+            documents,
+            which.max_questions,
+            which.seed,
+            calibration=self.variants.calibration,
+            cutoffs=measured,
+            answered=self.answers.answers is not None,
+        )
+        return study, documents, bad
+
+    def _documents(self) -> tuple[list[Document], int]:
+        """The documents of question files, and how many bad lines were left out."""
+        bad: list[DataError] = []
+        every = read_documents(self.data, bad.append if self.which.skip_bad else None, distinct=True)
+        documents = list(only_held_out(every, self.which.held_out or []))
+        for error in bad[:5]:
+            tell(f"left out: {error}")
+        return documents, len(bad)
+
+    def _scorers(self, titles: dict[str, str]) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
+        """The scorers by name and by setting; a missing one is reported before any work."""
+        study, documents, _ = self._study
+        options = self.computes.loading(titles=titles)
+        asked = list(self.compared.settings)
+        if study.kind in ("corpora", "judged"):
+            # a text is one of many, and comes back with the next question
+            kinds = {*self.compared.units, "sentence", "chunk"}
+            options = replace(options, keep_texts=len(documents) * len(kinds))
+            asked += study.stages
+        use_threads(self.computes.threads)
+        loaded = {name: scorer_of(name, options) for name in dict.fromkeys(each.retriever for each in asked)}
+        scorers = {setting: loaded[setting.retriever] for setting in asked}
+        if self.variants.context_ablation:
+            for name in scanners_among(self.compared.settings):
+                scorers |= ablated(name, options)
+                loaded.setdefault(name, scorer_of(name, options))  # whose variants they are
+        return loaded, scorers
+
+
+def _run_facts(bad: int) -> dict[str, str]:
+    return {
+        "Command": one_line(shlex.join(["spscanner", *sys.argv[1:]])),
+        "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
+        "Python": platform.python_version(),
+        "Date": datetime.now(UTC).date().isoformat(),
+        "Lines left out": str(bad),
+    }
+
+
+def _bars() -> Any:  # noqa: ANN401 - rich's
+    console = open_console(sys.stderr)
+    return progress_bars(console, disable=not console.is_terminal)
+
+
+class Answering:
+    """The answers to the questions of a study, whose models are loaded before any work.
+
+    ``ValueError`` or ``ImportError`` for questions that are not on single documents or have no answers, or no
+    model.
+    """
+
+    def __init__(self, options: AnswerOptions, study: Study) -> None:
+        if study.kind != "documents":
+            raise ValueError(
+                "got --answers with --corpus, --among or a folder in BEIR's layout; expected questions "
+                "on single documents: make two runs, each with its own --out"
+            )
+        self.options, self.study = options, study
+        self.questions = questions_with_answers(study.questions)
+        self.model = named_model(options.answers or "")
+        self.judge = None if options.judge is None else named_model(options.judge)
+        self.count_tokens = resolve_counter("o200k_base")
+
+    def added_to(
+        self, result: Result, scorers: Mapping[Setting, Scorer], titles: dict[str, str], out: Path
+    ) -> tuple[Result, str]:
+        """The result with the answers, and why asking ended early, if it did; ``answers.jsonl`` is written."""
+        options = self.options
+        replies = ReplyFile(out / "answer-replies.jsonl")
+        budget = Budget(max_requests=options.max_requests, requests=replies.attempts, usage=replies.usage)
+        asker = Asker(replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5)
+        sources = retriever_sources(
+            self.study.settings, scorers, titles, options.answer_units, options.answer_words
+        )
+        if options.direct_answers:
+            sources.append(whole_documents(options.direct_window))
+        sets: list[AnswerSet] = []
+        with _bars() as bars:
+            for source in sources:
+                bar = bars.add_task(one_line(f"answers from {source.label}"), total=None)
+
+                def show(done: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
+                    bars.update(bar, completed=done)
+
+                shown = replace(asker, progress=show)
+                form: Any = options.answer_form  # one of the known ones
+                sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
+        rows = answer_rows(sets, self.study.seed)
+        write_whole(out / "answers.jsonl", "".join(f"{json.dumps(line)}\n" for line in answer_lines(sets)))
+        content = {
+            "model": options.answers,
+            "judge": options.judge,
+            "form": options.answer_form,
+            "spent": {"requests": replies.attempts, **replies.usage._asdict()},
+            "rows": rows,
+        }
+        tables = [answer_table(sets, rows, self.judge is not None), length_table(rows)]
+        found = replace(
+            result,
+            tables=[*result.tables, *tables],
+            files={**result.files, "answers.json": content},
+        )
+        return found, budget.stopped
