@@ -281,7 +281,7 @@ def load(
     if folder.is_dir() and not trusted:
         _check_activations(folder)
     try:
-        with _no_progress_bars():
+        with no_progress_bars():
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
         reason = without_token(first_line(error), token)
@@ -324,7 +324,8 @@ def _activations(settings: object) -> Iterator[object]:
 
 
 @contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
+    """Without those of transformers."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

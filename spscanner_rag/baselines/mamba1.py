@@ -18,8 +18,8 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.layers import LayerState, Positions, Projection, first_steps
 
-CHUNK_TOKENS = 64
-"""Tokens whose decays and states are held at a time: 100 kB each for 130 million parameters."""
+CHUNK_TOKENS = 16
+"""Tokens, of all rows, whose decays and states are held at a time: more would not stay in a processor's cache."""
 
 # From transformers' keys to mamba_ssm's, with the same defaults; those of "ssm_cfg" are the arguments of `Mamba`.
 _TRANSFORMERS: Final = {
@@ -80,9 +80,9 @@ class Mamba1Mixer(nn.Module):
         (batch, d_inner, d_state).
         """
         A = -torch.exp(self.A_log.float())
-        found = []
-        for first in range(0, x.shape[1], CHUNK_TOKENS):
-            of = slice(first, first + CHUNK_TOKENS)
+        found, width = [], max(1, CHUNK_TOKENS // len(x))
+        for first in range(0, x.shape[1], width):
+            of = slice(first, first + width)
             decays = torch.exp(steps[:, of, :, None] * A)  # (batch, chunk, d_inner, d_state)
             if starts is not None:
                 decays = decays * (starts[:, of, None, None] == 0)

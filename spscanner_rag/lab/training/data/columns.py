@@ -39,8 +39,10 @@ class SourceCollections:
     """Word counts of all documents of some sources, by unit; made once, some 4 s for 14 MB of text."""
 
     def __init__(self, documents: DocumentStore, segmenter: Segmenter, sources: Collection[str]) -> None:
-        self._unit_starts: dict[int, NDArray[np.int32]] = {}
-        self._collection_of: dict[int, tuple[CollectionIndex, list[int]]] = {}  # by document
+        # by the number of a document: the characters at which its units start; the index of its source, or of the
+        # part of it that has this document, and the documents in there
+        self.unit_starts: dict[int, NDArray[np.int32]] = {}
+        self.of: dict[int, tuple[CollectionIndex, list[int]]] = {}
         numbers_of: dict[str, list[int]] = {}
         for number in range(len(documents)):
             numbers_of.setdefault(documents.without_text(number).source, []).append(number)
@@ -49,20 +51,12 @@ class SourceCollections:
             for number in numbers_of.get(source, ()):
                 units = segmenter.segment(documents.document(number).text)
                 texts[number] = [unit.model_text for unit in units]
-                self._unit_starts[number] = np.array([unit.start for unit in units], np.int32)
+                self.unit_starts[number] = np.array([unit.start for unit in units], np.int32)
             parts = -(-sum(map(len, texts.values())) // MOST_UNITS)
             for part in range(parts):
                 numbers = list(texts)[part::parts]
                 index = CollectionIndex.of([texts[number] for number in numbers])
-                self._collection_of.update(dict.fromkeys(numbers, (index, numbers)))
-
-    def unit_starts(self, number: int) -> NDArray[np.int32]:
-        """The characters at which the units of document ``number`` start: (units,)."""
-        return self._unit_starts[number]
-
-    def of(self, number: int) -> tuple[CollectionIndex, list[int]]:
-        """The source of document ``number``, or the part of it that has this document, and its documents."""
-        return self._collection_of[number]
+                self.of.update(dict.fromkeys(numbers, (index, numbers)))
 
 
 class PassageDraw:
@@ -100,7 +94,7 @@ class PassageDraw:
 
     def _places(self, drawn: Drawn, draw: random.Random) -> list[Place] | None:
         """A passage with evidence and then the negatives; None if one or the other does not exist."""
-        starts = self._collections.unit_starts(drawn.document)
+        starts = self._collections.unit_starts[drawn.document]
         stops = np.append(starts[1:], np.iinfo(np.int32).max)
         relevant = relevant_units(starts, stops, drawn.question.evidence)
         if not relevant.any():
@@ -120,12 +114,12 @@ class PassageDraw:
                 break
         if len(found) > hard:
             found = dict.fromkeys(draw.sample(list(found), hard))
-        numbers = self._collections.of(drawn.document)[1]
+        numbers = self._collections.of[drawn.document][1]
         for _ in range(HARD_CHOICE * wanted):
             if len(found) == wanted:
                 break
             number = draw.choice(numbers)
-            units = len(self._collections.unit_starts(number))
+            units = len(self._collections.unit_starts[number])
             if units:
                 place = (number, draw.randrange(units))
                 if self._is_negative(drawn, relevant, place):
@@ -134,8 +128,8 @@ class PassageDraw:
 
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
         """The passages nearest to a question by BM25."""
-        index, numbers = self._collections.of(drawn.document)
-        firsts = np.cumsum([0, *(len(self._collections.unit_starts(number)) for number in numbers)])
+        index, numbers = self._collections.of[drawn.document]
+        firsts = np.cumsum([0, *(len(self._collections.unit_starts[number]) for number in numbers)])
         found = lexical_scores(index.asked(drawn.question.text), PLAIN_MATCH)
         scores = found.bm25[0]  # (passages of the source,)
         most = HARD_CHOICE * _READ_CHOICE * self._recipe.rerank_negatives
@@ -155,6 +149,6 @@ class PassageDraw:
 
     def _passage(self, place: Place) -> str:
         number, unit = place
-        starts = self._collections.unit_starts(number)
+        starts = self._collections.unit_starts[number]
         stop = int(starts[unit + 1]) if unit + 1 < len(starts) else None
         return self._documents.document(number).text[int(starts[unit]) : stop].strip()

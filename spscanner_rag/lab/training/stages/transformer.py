@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from spscanner_rag.baselines.base import load
+from spscanner_rag.baselines.base import load, no_progress_bars
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, locate
 from spscanner_rag.checkpoint.file_access import CONFIG, read_json
 from spscanner_rag.checkpoint.whole_file import current_files
@@ -38,8 +38,9 @@ class TransformerStage(RerankerStage):
         """Write the classifier in transformers' layout, and the model card."""
         model: Any = checkpoint.model
         model.config.spscanner = {"training": checkpoint.settings.training}
-        for part in (model, self._tokenizer):
-            part.save_pretrained(self._files.out)
+        with no_progress_bars():
+            model.save_pretrained(self._files.out)
+        self._tokenizer.save_pretrained(self._files.out)
         write_model_card(self._files.out, model, checkpoint.settings)
 
 
