@@ -179,7 +179,7 @@ def test_the_only_document_with_picks_does_not_repeat_the_best_of_all() -> None:
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        (None, r"line \d+ to \d+"),
+        (None, r"line [\d,]+ to [\d,]+"),
         ("{}", r"page \d+ to \d+"),
         ("a{}", r"page a(\d+) \(\1\) to a(\d+) \(\2\)"),
     ],
