@@ -40,7 +40,7 @@ _BLOCK = re.compile(
 )
 
 
-_SCORE = re.compile(r"\b[01]\.\d+")
+_SCORE = re.compile(r"\b\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
 def check_printed(block: Block, printed: str) -> None:
     """The lines below a block are among those that it printed, in their order.
 
-    Scores may differ, ``...`` alone stands for any lines, and at the end of a line for the rest of it.
+    Decimal numbers may differ, ``...`` alone stands for any lines, and at the end of a line for the rest of it.
     """
     lines = iter([_SCORE.sub("0.", line).strip() for line in printed.splitlines()])
     for shown in block.prints.splitlines():

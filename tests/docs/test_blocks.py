@@ -24,7 +24,6 @@ with suppress(ImportError):
     import mcp.client.stdio  # noqa: F401 - it keeps the standard error that is there when it is imported
 
 PRINTED = {
-    "README.md": ["written to results", "She ran aground only once, in 1899"],
     "docs/agents.md": [
         "persuasion.txt#199481-199756",
         "was taken up lifeless",

@@ -1,5 +1,7 @@
 """The ``spscanner`` program: its commands, and its exit codes after errors."""
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Threads that wait for each other by spinning are several times slower than one where other programs use the
     # cores. OpenMP reads this when torch is imported, which no command has done yet.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if (
+        arguments is None
+    ):  # a process of its own: what libraries make stays, and is looked through for nothing
+        gc.set_threshold(100_000, 50, 1000)
+        atexit.register(gc.freeze)
     command = typer.main.get_command(app)
     try:
         code = command.main(

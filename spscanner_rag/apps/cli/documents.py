@@ -35,14 +35,9 @@ class OutputFormat(StrEnum):
 
 ENDINGS = {
     ".txt": OutputFormat.TEXT,
-    ".text": OutputFormat.TEXT,
-    ".json": OutputFormat.JSON,
-    ".html": OutputFormat.HTML,
+    **{f".{form}": form for form in OutputFormat},
     ".htm": OutputFormat.HTML,
     ".md": OutputFormat.MARKDOWN,
-    ".csv": OutputFormat.CSV,
-    ".jsonl": OutputFormat.LINES,
-    ".pdf": OutputFormat.PDF,
 }
 """The form that an ending means."""
 

@@ -1,5 +1,7 @@
 """The `spscanner` program: help, version, and how errors end it."""
 
+import atexit
+import gc
 import json
 import os
 import shutil
@@ -14,6 +16,7 @@ from unittest.mock import Mock
 import pytest
 
 from spscanner_rag import Scanner, __version__
+from spscanner_rag.apps.cli.app import main
 from spscanner_rag.mamba2.backends import BackendChoice
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 
@@ -179,3 +182,14 @@ def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     run("--version")
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
+def test_a_process_of_its_own_seldom_looks_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: called.append(numbers[0]))
+    monkeypatch.setattr(atexit, "register", called.append)
+    main(["--version"])
+    assert not called
+    monkeypatch.setattr(sys, "argv", ["spscanner", "--version"])
+    main()
+    assert called == [100_000, gc.freeze]
