@@ -19,25 +19,7 @@ from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 OURS = "spscanner-rag"
-FRAMEWORKS = {"langchain": "langchain_core", "llama-index": "llama_index.core"}
 
-LANGCHAIN = """
-from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
-retriever = SPScannerRetriever.from_texts(["A lynx was seen. Rain fell. The end."], model=model, k=2)
-found = retriever.invoke("What was seen?")
-assert len(found) == 2 and all(document.metadata["relevance_score"] >= 0 for document in found), found
-"""
-LLAMA_INDEX = """
-from llama_index.core import Document
-from llama_index.core.schema import NodeWithScore
-from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from llama_index.retrievers.spscanner import SPScannerRetriever
-document = Document(text="A lynx was seen. Rain fell. The end.")
-found = SPScannerRetriever.from_documents([document], model=model, similarity_top_k=2).retrieve("What was seen?")
-assert len(found) == 2, found
-nodes = [NodeWithScore(node=document)]
-assert len(SPScannerPostprocessor(model=model, top_n=1).postprocess_nodes(nodes, query_str="What?")) == 1
-"""
 SCAN = """
 from spscanner_rag import Scanner
 assert Scanner.from_pretrained().scan("Who?", "He did.").sentences
@@ -110,27 +92,21 @@ def link(found: Distribution, site: Path) -> None:
                 (site / name).symlink_to(place)
 
 
-def run(site: Path, code: str, **names: object) -> None:
-    # -I and -S: neither the environment of the tests nor this folder
-    lines = [f"import sys; sys.path.insert(0, {str(site)!r})", *(f"{k} = {v!r}" for k, v in names.items())]
-    command = [sys.executable, "-I", "-S", "-c", "\n".join([*lines, code])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env={"HF_HUB_OFFLINE": "1"})
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extra", "code"), [("langchain", LANGCHAIN), ("llama-index", LLAMA_INDEX), ("", CORE)]
-)
+@pytest.mark.parametrize("extra", [*MODULES, ""])
 def test_works_with_the_framework_that_is_there_and_names_the_other(
-    wheel: Path, tmp_path: Path, tiny_checkpoint: Path, extra: str, code: str
+    wheel: Path, tmp_path: Path, extra: str
 ) -> None:
     for found in required(wheel, extra):
         link(found, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    absent = [other for other in FRAMEWORKS if other != extra]
-    refused = "".join(
-        MISSING.format(module=module, extra=other) for other in absent for module in MODULES[other]
-    )
-    run(tmp_path, code + refused + SCAN, model=str(tiny_checkpoint))
+    code = [f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n", SCAN, *([] if extra else [CORE])]
+    for other, modules in MODULES.items():
+        for module in modules:
+            line = f"import {module}\n"
+            code.append(line if other == extra else MISSING.format(module=module, extra=other))
+    # -I and -S: neither the environment of the tests nor this folder
+    command = [sys.executable, "-I", "-S", "-c", "".join(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env={"HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@ import ast
 import os
 import pkgutil
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -355,17 +354,6 @@ def test_where_to_add_names_what_stands_in_the_files() -> None:
         code = "\n".join((REPOSITORY / file).read_text(encoding="utf-8") for file in files)
         missing = [name for name in re.findall(r"`(\w+)`", bullet) if not re.search(rf"\b{name}\b", code)]
         assert not missing, files
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_readme_s_first_command_finds_sentences() -> None:
-    arguments = shlex.split(readme_blocks("sh")[0])
-    scan = arguments[arguments.index("scan") :]
-    command = [sys.executable, "-m", "spscanner_rag.apps.cli", *scan]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=800)
-    assert done.returncode == 0, done.stderr
-    assert "Cobb" in done.stdout
 
 
 def test_tests_cannot_reach_the_network() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.docs.blocks import REPOSITORY, blocks_of, check_printed
 from tests.docs.test_blocks import NEEDED
+from tests.test_package import IMPORT_NAMES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -53,9 +54,11 @@ def fresh(folder: Path, command: str = "python3 -m venv .venv") -> None:
     (own / "seen.pth").write_text("\n".join(seen), encoding="utf-8")
 
 
-def where(folder: Path, module: str) -> Path:
-    """The file of a module in the environment of a folder."""
-    return Path(shell(f"python -c 'import {module}; print({module}.__file__)'", folder).strip())
+def check_places(folder: Path, *modules: str) -> None:
+    """Assert that modules are those of the environment of a folder."""
+    code = f"import importlib; [print(importlib.import_module(each).__file__) for each in {modules}]"
+    files = shell(f'python -c "{code}"', folder).splitlines()
+    assert [Path(file).is_relative_to(folder / ".venv") for file in files] == [True] * len(modules), files
 
 
 def test_the_first_command_in_a_clone(clone: Path) -> None:
@@ -69,10 +72,10 @@ def test_the_line_for_ones_own_project_outside_the_clone(clone: Path, tmp_path: 
     (line,) = re.findall(r'`(pip install "PATH/TO/CLONE\[.*?\]")`', PAGE)
     fresh(tmp_path)
     shell(line.replace("PATH/TO/CLONE", str(clone)), tmp_path)
-    assert where(tmp_path, "spscanner_rag").is_relative_to(tmp_path / ".venv")
-    (tmp_path / "examples").symlink_to(clone / "examples")
-    for module in NEEDED["README.md"]:
+    for module in (*NEEDED["README.md"], "haystack"):
         pytest.importorskip(module)
+    check_places(tmp_path, *IMPORT_NAMES)
+    (tmp_path / "examples").symlink_to(clone / "examples")
     for block in README:
         if block.language == "python":
             (tmp_path / "block.py").write_text(block.text, encoding="utf-8")
@@ -85,7 +88,7 @@ def test_the_block_for_gpus(clone: Path, tmp_path: Path) -> None:
     assert all("MAMBA_SKIP_CUDA_BUILD=TRUE" in line for line in rest if "mamba-ssm" in line)
     fresh(tmp_path)
     shell(f"cd {clone} && {first}", tmp_path)
-    assert where(tmp_path, "spscanner_rag").is_relative_to(tmp_path / ".venv")
+    check_places(tmp_path, "spscanner_rag")
     shell("\n".join(rest), tmp_path, index=True)
     version = "from importlib.metadata import version; print(version('mamba-ssm'))"
     assert shell(f'python -c "{version}"', tmp_path).strip()

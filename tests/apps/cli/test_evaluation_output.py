@@ -31,28 +31,17 @@ TABLE = Table("A table", "About it.\x1b", ["source", "name", "number"], [["a", "
 RESULT = Result(rows_of(RECORDS, [SETTING]), [], [SETTING], [TABLE], {"further.json": {"threshold": 0.5}})
 
 
+MORE = "{}: +20.0 points of the evidence among the best 10 (95 % interval"
+UNTOLD = "one or two: 1,234 questions do not tell which finds more"
+
+
 @pytest.mark.parametrize(
     ("difference", "low", "high", "expected"),
     [
-        (
-            0.2,
-            0.1,
-            0.3,
-            "one finds more than two: +20.0 points of the evidence among the best 10 (95 % interval",
-        ),
-        (
-            -0.2,
-            -0.3,
-            -0.1,
-            "two finds more than one: +20.0 points of the evidence among the best 10 (95 % interval",
-        ),
-        (
-            0.2,
-            -0.1,
-            0.5,
-            "one or two: 1,234 questions do not tell which finds more (95 % interval -10.0 to +50.0).",
-        ),
-        (0.2, None, None, "one or two: 1,234 questions do not tell which finds more."),
+        (0.2, 0.1, 0.3, MORE.format("one finds more than two")),
+        (-0.2, -0.3, -0.1, MORE.format("two finds more than one")),
+        (0.2, -0.1, 0.5, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
+        (0.2, None, None, f"{UNTOLD}."),
     ],
 )
 def test_verdict_in_words(difference: float, low: float | None, high: float | None, expected: str) -> None:

@@ -107,17 +107,18 @@ def test_a_metric_without_a_value_counts_as_zero() -> None:
     assert (means["recall"], means["mrr"]) == (1.0, 0.5)
 
 
+def by_bin(records: list[Record], metric: str) -> dict[int | None, tuple[float, int]]:
+    """Value and number of questions of a metric of source "a", by its k."""
+    rows = (row for row in rows_of(records, SETTINGS) if (row["metric"], row["source"]) == (metric, "a"))
+    return {row["k"]: (row["value"], row["questions"]) for row in rows}
+
+
 def test_every_question_is_in_the_bin_of_its_length() -> None:
     lengths = [0, 9_999, 10_000, 19_999, 20_000, 10**6]
     records = [
         record(SETTINGS[0], "a", f"d{n}", f"q{n}", n / 10, characters) for n, characters in enumerate(lengths)
     ]
-    found = {
-        row["k"]: (row["value"], row["questions"])
-        for row in rows_of(records, SETTINGS)
-        if (row["metric"], row["source"]) == ("recall_by_length", "a")
-    }
-    assert found == {
+    assert by_bin(records, "recall_by_length") == {
         0: (pytest.approx(0.05), 2),
         10_000: (pytest.approx(0.25), 2),
         20_000: (pytest.approx(0.4), 1),
@@ -131,12 +132,7 @@ def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
         replace(record(SETTINGS[0], "a", doc, "q", 0.0), positions={"10": own})
         for doc, own in positions.items()
     ]
-    found = {
-        row["k"]: (row["value"], row["questions"])
-        for row in rows_of(records, SETTINGS)
-        if (row["metric"], row["source"]) == ("recall_by_position@10", "a")
-    }
-    assert found == {1: (0.75, 2), 2: (0.0, 1)}
+    assert by_bin(records, "recall_by_position@10") == {1: (0.75, 2), 2: (0.0, 1)}
 
 
 TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
