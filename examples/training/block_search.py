@@ -2,7 +2,9 @@ r"""Trains an in-context retriever (BlockSearch) from a Qwen3 model, on question
 
     python examples/training/block_search.py --base QWEN3 --data train.jsonl --validation dev.jsonl --out DIR
 
-The result is the retriever ``blocksearch:DIR``. The same command resumes an interrupted run.
+The result is the retriever ``blocksearch:DIR``. The same command resumes an interrupted run. The paper's variants
+(section 3.3, table 6): ``--attention plain --best-documents 10000`` has neither SSMax nor routing; ``--attention
+sink``; ``--auxiliary-weight 0`` is *off-policy* and, with ``--codes position`` too, *position*.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -18,7 +21,8 @@ import torch
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.block_search import search
-from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.in_context.layout import Codes
+from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel
 from spscanner_rag.lab.in_context.training import PUBLISHED, InContextObjective, batch_of
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
@@ -37,13 +41,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--documents", type=int, default=100, help="documents of the data to train on")
     parser.add_argument("--words", type=int, default=100, help="words of a passage")
-    parser.add_argument("--queries", type=int, default=8, help="queries of a step")
-    parser.add_argument("--negatives", type=int, default=1, help="hard negatives of each query")
-    parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--learning-rate", type=float, default=3e-5)
+    parser.add_argument("--queries", type=int, default=8, help="queries of a step (published: 128)")
+    parser.add_argument(
+        "--negatives", type=int, default=1, help="hard negatives of each query (published: 15)"
+    )
+    parser.add_argument("--steps", type=int, default=1000, help="published: 4082")
+    parser.add_argument("--learning-rate", type=float, default=PUBLISHED.learning_rate)
+    parser.add_argument("--auxiliary-weight", type=float, default=0.5, help="of the on-policy loss")
+    parser.add_argument("--attention", choices=get_args(Attention), default="ssmax")
+    parser.add_argument("--codes", choices=get_args(Codes), default="random")
+    parser.add_argument("--best-documents", type=int, default=256, help="that upper layers read; 10000: all")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
-    model = BlockSearchModel.from_pretrained(given.base, dtype="float32", device=given.device)
+    model = BlockSearchModel.from_pretrained(
+        given.base, dtype="float32", device=given.device,
+        attention=given.attention, codes=given.codes, best_documents=given.best_documents,
+    )  # fmt: skip
     recipe = replace(
         PUBLISHED,
         steps=given.steps,
@@ -52,8 +65,10 @@ def main() -> None:
         final_learning_rate=given.learning_rate / 10,
         dtype="bfloat16",
     )
-    objective = InContextObjective(passages_of(given.data, given), model.layout, recipe)
-    for step in Trainer(model, objective, recipe, given.out, inputs=objective.inputs).run():
+    passages = passages_of(given.data, given)
+    objective = InContextObjective(passages, model.layout, recipe, given.auxiliary_weight)
+    inputs = objective.inputs | {"reading": str(model.settings)}
+    for step in Trainer(model, objective, recipe, given.out, inputs=inputs).run():
         if step.step % 20 == 0:
             line = f"loss {step.loss:.3f}  {step.tokens_per_second:,.0f} tokens/s"
             print(f"step {step.step:,} of {given.steps:,}  {line}", file=sys.stderr, flush=True)
@@ -62,7 +77,7 @@ def main() -> None:
         columns, firsts = passages_of(given.validation, given), list[bool]()
         for start in range(0, 400, given.queries):
             some = [columns.column(start + number) for number in range(given.queries)]
-            batch = batch_of(some, random.Random(start))
+            batch = batch_of(some, random.Random(start), given.codes)
             with torch.inference_mode():
                 keys = model.read_documents(batch.texts, batch.codes)
             for question, column in zip(batch.questions, batch.columns, strict=True):

@@ -48,6 +48,21 @@ def test_is_bm25(sentences: list[list[str]], query: list[str]) -> None:
     np.testing.assert_allclose(got, bm25_by_hand(query, sentences, 1.2, 0.6), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("query", ["otter heron", "lynx marten otter", "stoat heron lynx"])
+def test_tf_idf_ranks_as_bm25_with_a_large_k1_and_no_b(query: str) -> None:
+    draw = np.random.default_rng(0)
+    sentences = [[str(word) for word in draw.choice(WORDS, length)] for length in range(1, 25)]
+    text, units = units_of([" ".join(words) for words in sentences])
+    having = {word: sum(word in words for words in sentences) for word in WORDS}
+    idf = {word: math.log(1 + (24 - n + 0.5) / (n + 0.5)) for word, n in having.items()}
+    by_hand = [sum(words.count(word) * idf[word] for word in query.split()) for words in sentences]
+    got = BM25(k1=10**6, b=0).score_units(query, text, units).astype(float)
+    for one in range(24):
+        for other in range(one):
+            if abs(by_hand[one] - by_hand[other]) > 1e-3:
+                assert (got[one] > got[other]) == (by_hand[one] > by_hand[other])
+
+
 def test_stems_and_stop_words() -> None:
     text, units = units_of(["The otters were swimming.", "The of and which?"])
     swim, the = (BM25().raw_scores(query, text, units) for query in ("Which otter swims", "the of which"))

@@ -43,13 +43,6 @@ class AnswerTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Reply):
-    """The answer of a language model; ``marked`` is False if the whole reply is taken, for want of a mark."""
-
-    marked: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision of the judge."""
 
@@ -97,13 +90,18 @@ def scored_answers(
             windows.append(len(task.contexts))
             yield from _prompts(task)
 
-    answers = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker)
+    replies = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker)
+    answers = {i: answer_in(reply.text) for i, reply in enumerate(replies) if reply.text is not None}
     verdicts: dict[int, Verdict] = {}
     if judge is not None:
-        answered = [(i, answer.text) for i, answer in enumerate(answers) if answer.text is not None]
-        found = _verdicts(judge, [(kept[i], text) for i, text in answered], asker)
-        verdicts = {i: verdict for (i, _), verdict in zip(answered, found, strict=True)}
-    return [_score(kept[i], answer, verdicts.get(i)) for i, answer in enumerate(answers)]
+        found = _verdicts(judge, [(kept[i], text) for i, (text, _) in answers.items()], asker)
+        verdicts = dict(zip(answers, found, strict=True))
+    return [
+        _score(kept[i], answers[i], verdicts.get(i))
+        if i in answers
+        else AnswerScore(kept[i].qid, None, reply.error, True, None, None, None, None)
+        for i, reply in enumerate(replies)
+    ]
 
 
 def references_of(answers: Iterable[str]) -> tuple[str, ...]:
@@ -164,12 +162,12 @@ def _check(task: AnswerTask, references: Sequence[str]) -> None:
 
 def _prompts(task: AnswerTask) -> Iterator[str]:
     """A prompt for each of the contexts."""
-    length = task.length
     if len(task.contexts) == 1:
-        yield answer_prompt(task.question, task.contexts[0], task.choices, length)
+        yield answer_prompt(task.question, task.contexts[0], task.choices, task.length)
         return
     for number, window in enumerate(task.contexts, 1):
-        yield window_prompt(task.question, window, number, len(task.contexts), task.choices, length)
+        place = f"{number} of {len(task.contexts)}"
+        yield window_prompt(task.question, window, place, task.choices, task.length)
 
 
 def _joined(
@@ -178,8 +176,8 @@ def _joined(
     windows: Sequence[int],
     model: LanguageModel,
     asker: Asker,
-) -> list[Answer]:
-    """The answer to each task; those from several windows are joined by one more prompt."""
+) -> list[Reply]:
+    """The reply to each task; those from several windows are joined by one more prompt."""
     parts = [[next(replies) for _ in range(number)] for number in windows]
     whole = [_first_failure(each) if len(each) > 1 else each[0] for each in parts]
     to_join = [i for i, reply in enumerate(whole) if reply is None]
@@ -194,7 +192,7 @@ def _joined(
     )
     for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
         whole[i] = reply
-    return [_answer(reply) for reply in whole if reply is not None]
+    return [reply for reply in whole if reply is not None]
 
 
 def _first_failure(replies: Sequence[Reply]) -> Reply | None:
@@ -203,13 +201,6 @@ def _first_failure(replies: Sequence[Reply]) -> Reply | None:
         if reply.error is not None:
             return Reply(None, f"window {number} of {len(replies)}: {reply.error}")
     return None
-
-
-def _answer(reply: Reply) -> Answer:
-    if reply.text is None:
-        return Answer(None, reply.error)
-    text, marked = answer_in(reply.text)
-    return Answer(text, marked=marked)
 
 
 def _verdicts(
@@ -237,12 +228,12 @@ def _verdict(replies: Sequence[Reply]) -> Verdict:
     )
 
 
-def _score(task: AnswerTask, answer: Answer, verdict: Verdict | None) -> AnswerScore:
-    f1 = match = None
-    if answer.text is not None and task.choices:
-        picked = choice_in(answer.text, task.choices)
+def _score(task: AnswerTask, answer: tuple[str, bool], verdict: Verdict | None) -> AnswerScore:
+    text, marked = answer
+    if task.choices:
+        picked, f1 = choice_in(text, task.choices), None
         match = float(picked is not None and task.choices[picked].strip() in task.references)
-    elif answer.text is not None:
-        f1, match = (score(answer.text, task.references) for score in (token_f1, exact_match))
+    else:
+        f1, match = token_f1(text, task.references), exact_match(text, task.references)
     correct = None if verdict is None else verdict.correct
-    return AnswerScore(task.qid, answer.text, answer.error, answer.marked, f1, match, correct, verdict)
+    return AnswerScore(task.qid, text, None, marked, f1, match, correct, verdict)

@@ -52,43 +52,38 @@ def answer_prompt(
     question: str, context: str, choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
     """The prompt for an answer from the retrieved sentences, or from a whole document."""
-    return fenced_prompt(
+    instructions = (
         "Answer a question from a text. The text may be a selection of sentences of a longer document: connect "
-        "what belongs together.",
-        {**question_sections(question, choices), "TEXT": context},
-        _closing("the text", choices, length),
+        "what belongs together."
     )
+    sections = {**question_sections(question, choices), "TEXT": context}
+    return fenced_prompt(instructions, sections, _closing("the text", choices, length))
 
 
 def window_prompt(
-    question: str,
-    window: str,
-    number: int,
-    windows: int,
-    choices: Sequence[str] = (),
-    length: AnswerLength = "sentence",
+    question: str, window: str, place: str, choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
-    """The prompt for an answer from one window of a document that is longer than the model can read at once."""
-    return fenced_prompt(
-        f"Answer a question from part {number} of {windows} of a long document; neighbouring parts overlap. If "
-        "this part does not hold the answer, say so, and say what in it bears on the question.",
-        {**question_sections(question, choices), "PART": window},
-        _closing("this part", choices, length, or_none=True),
+    """The prompt for an answer from one window, such as "2 of 3", of a document too long to be read at once."""
+    instructions = (
+        f"Answer a question from part {place} of a long document; neighbouring parts overlap. If this part does "
+        "not hold the answer, say so, and say what in it bears on the question."
     )
+    sections = {**question_sections(question, choices), "PART": window}
+    return fenced_prompt(instructions, sections, _closing("this part", choices, length, or_none=True))
 
 
 def aggregation_prompt(
     question: str, replies: Sequence[str], choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
     """The prompt that makes one answer from the replies to the windows of a document."""
-    parts = {f"PART {number} OF {len(replies)}": reply.strip() for number, reply in enumerate(replies, 1)}
-    return fenced_prompt(
+    instructions = (
         "A long document was read in overlapping parts, and a question was answered from each part alone, with "
         "reasons. Weigh these answers against each other and give the answer for the whole document. A "
-        "part that lacks the answer says nothing about the others.",
-        {**question_sections(question, choices), **parts},
-        _closing("these answers", choices, length),
+        "part that lacks the answer says nothing about the others."
     )
+    parts = {f"PART {number} OF {len(replies)}": reply.strip() for number, reply in enumerate(replies, 1)}
+    sections = {**question_sections(question, choices), **parts}
+    return fenced_prompt(instructions, sections, _closing("these answers", choices, length))
 
 
 def listed(choices: Sequence[str]) -> str:

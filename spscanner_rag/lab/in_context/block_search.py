@@ -63,7 +63,7 @@ class BlockSearch(Baseline):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """Return the numbers of `logits_of`: (units,)."""
-        return self._scores(query, [(query, text, units)], never)
+        return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
@@ -75,17 +75,15 @@ class BlockSearch(Baseline):
         scored = [np.empty(0, np.float32)] * len(requests)
         for query, numbers in asked.items():
             own = [requests[number] for number in numbers]
-            scores = self._scores(query, own, cancelled) if own else np.empty(0, np.float32)
+            if not own:
+                continue
+            scores = logits_of(search(self.model, self._corpus(own, cancelled), query))
             stops = np.cumsum([len(units) for _, _, units in own])[:-1]
             for number, part in zip(numbers, np.split(scores, stops), strict=True):
                 scored[number] = part
         return scored
 
-    def _scores(self, query: str, requests: Sequence[Request], cancelled: Cancelled) -> NDArray[np.float32]:
-        """Return scores of the units of all texts, which are one corpus: (units,)."""
-        units = [unit for _, _, own in requests for unit in own]
-        key = "\x1e".join(text for _, text, _ in requests)
-
+    def _corpus(self, requests: Sequence[Request], cancelled: Cancelled) -> DocumentKeys:
         def read() -> DocumentKeys:
             texts = [unit.own_text(text) for _, text, own in requests for unit in own]
             keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
@@ -96,7 +94,8 @@ class BlockSearch(Baseline):
                 )  # fmt: skip
             return keys
 
-        return logits_of(search(self.model, self._corpora.get(key, units, read), query))
+        units = [unit for _, _, own in requests for unit in own]
+        return self._corpora.get("\x1e".join(text for _, text, _ in requests), units, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def read_corpus(
     """
     if not texts:
         raise ValueError("got an empty corpus; expected at least one document")
-    codes = draw_codes(len(texts), random.Random(seed))
+    codes = draw_codes(len(texts), random.Random(seed), model.settings.codes)
     parts: list[DocumentKeys] = []
     for start in range(0, len(texts), ROWS_AT_ONCE):
         between()

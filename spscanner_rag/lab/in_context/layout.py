@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,7 @@ DOCUMENT_TOKENS: Final = 300  # tokens of a document, its codes included; the po
 INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
 
 TokenIds = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class LaidOut:
-    """The token ids of a document, and whether its text was too long and was cut."""
-
-    ids: TokenIds  # (tokens,)
-    cut: bool
+Codes = Literal["random", "position"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +51,14 @@ class Layout:
             )
         return cls(tokenizer, end if begin is None else begin, end, tuple(d for d in digits if d is not None))
 
-    def document(self, text: str, code: int) -> LaidOut:
-        """Lay out a document with its code; its text is cut where it would exceed `DOCUMENT_TOKENS` in all."""
+    def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
+        """The tokens of a document with its code, and whether its text was cut to `DOCUMENT_TOKENS` in all."""
         number = self.code(code)
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
         room = DOCUMENT_TOKENS - len(before) - len(after)
         body = self._ids(readable(text.strip()))
-        return LaidOut(np.array([*before, *body[:room], *after], np.int64), len(body) > room)
+        return np.array([*before, *body[:room], *after], np.int64), len(body) > room
 
     def query(self, query: str) -> TokenIds:
         """Lay out a query, up to the place where the code begins: (tokens,)."""
@@ -86,11 +79,11 @@ def digits_of(code: int) -> tuple[int, ...]:
     return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
 
 
-def draw_codes(documents: int, draw: random.Random) -> list[int]:
-    """Draw distinct codes, uniformly from 0000 to 9999; ``ValueError`` for too many."""
+def draw_codes(documents: int, draw: random.Random, codes: Codes = "random") -> list[int]:
+    """Distinct codes from 0000 to 9999, drawn uniformly or counted ("position"); ``ValueError`` for too many."""
     if documents > MOST_DOCUMENTS:
         raise ValueError(
             f"got {documents:,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have {DIGITS} digits: "
             f"take the best {MOST_DOCUMENTS:,} of another retriever"
         )
-    return draw.sample(range(MOST_DOCUMENTS), documents)
+    return draw.sample(range(MOST_DOCUMENTS), documents) if codes == "random" else list(range(documents))

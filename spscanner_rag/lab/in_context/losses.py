@@ -25,50 +25,40 @@ class Batch:
 
 
 class Losses(NamedTuple):
-    """Scalars; the auxiliary one without its weight, 0 where it was not computed."""
+    """Scalars, averaged over digits and queries."""
 
     digits: Tensor
-    auxiliary: Tensor
+    auxiliary: Tensor  # without its weight, 0 where it was not computed
 
 
-def batch_losses(
-    model: BlockSearchModel, batch: Batch, auxiliary: bool = False, temperature: float = 1.0
-) -> Losses:
-    """Compute the losses of a batch; ``temperature`` divides the teacher's scores before their softmax."""
+def batch_losses(model: BlockSearchModel, batch: Batch, auxiliary: bool = False) -> Losses:
+    """Compute the losses of a batch."""
     documents = model.read_documents(batch.texts, batch.codes)
     queries = [model.query_ids(question)[0] for question in batch.questions]
     codes = torch.tensor(
         [digits_of(code) for code in batch.codes], device=model.device
     )  # (documents, DIGITS)
     right = torch.tensor([column[0] for column in batch.columns], device=model.device)
-    digits = digit_loss(digits_after(model, queries, documents, codes[right][:, :-1]), codes[right])
+    logits = digits_after(model, queries, documents, codes[right][:, :-1])  # after the right digits
+    digits = F.cross_entropy(logits.flatten(0, 1), codes[right].flatten())
     if not auxiliary:
         return Losses(digits, torch.zeros((), device=model.device))
     sampled = sampled_digits(model, queries, documents)
-    candidates, shares = _candidates(batch, codes, temperature)
+    candidates, shares = _candidates(batch, codes)
     logits = digits_after(model, queries, documents, sampled[:, :-1])
     return Losses(digits, auxiliary_loss(logits, sampled, candidates, shares))
 
 
-def _candidates(batch: Batch, codes: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def _candidates(batch: Batch, codes: Tensor) -> tuple[Tensor, Tensor]:
     """Each query's column: codes (queries, candidates, DIGITS) and the teacher's shares (queries, candidates)."""
     most = max(map(len, batch.columns))
     shares = torch.zeros(len(batch.columns), most, device=codes.device)
     candidates = torch.zeros(len(batch.columns), most, codes.shape[1], dtype=torch.int64, device=codes.device)
     for row, (column, scores) in enumerate(zip(batch.columns, batch.teacher, strict=True)):
-        shares[row, : len(column)] = torch.softmax(torch.tensor(scores, device=codes.device) / temperature, 0)
+        shares[row, : len(column)] = torch.softmax(torch.tensor(scores, device=codes.device), 0)
         candidates[row, : len(column)] = codes[column]
         candidates[row, len(column) :] = codes[column[0]]  # without a share, so it changes nothing
     return candidates, shares
-
-
-def digit_loss(logits: Tensor, digits: Tensor) -> Tensor:
-    """Cross-entropy of the digits of the right codes, averaged over digits and queries: scalar.
-
-    ``logits`` are (queries, DIGITS, 10), those of place t after the right digits before t; ``digits`` is (queries,
-    DIGITS).
-    """
-    return F.cross_entropy(logits.flatten(0, 1), digits.flatten())
 
 
 def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,16 @@
-"""The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents."""
+"""The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents.
+
+"The paper" of these modules is Gollapudi et al. 2026, "Can Language Models Actually Retrieve In-Context? Drowning
+in Documents at Million Token Scale" (arXiv:2607.01538).
+"""
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import torch
 from tokenizers import Tokenizer
@@ -15,26 +19,46 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
+from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Codes, Layout
 from spscanner_rag.text.extras import needed
 
-SSMAX_START: Final = 0.43
+Attention = Literal["ssmax", "sink", "plain"]
+STARTS: Final = {
+    "ssmax": 0.43,
+    "sink": 14.0,
+    "plain": 1.0,
+}  # of s_L and b_L (table 6); plain attention has none
+
 SETTINGS_FILE: Final = "block_search.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """The way queries attend to documents.
+    """The way queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
 
-    ``ssmax``: attention is scaled by s_L * log N, N being the documents that a layer attends to. The layers
-    up to ``routing_layer``, counted from 0, attend to all documents; those above it to the ``best_documents`` with
-    the largest R in it.
+    ``attention`` "ssmax" multiplies scores by s_L * log N, N being the documents that a layer attends to; "sink"
+    adds exp(b_L + log(N_eff / 128)) to the softmax's denominator, in training alone (`Gate`); "plain" does
+    neither. The layers up to ``routing_layer``, counted from 0, attend to all documents; those above it to the
+    ``best_documents`` with the largest R in it: 10,000 is no routing. ``codes`` "position" counts the codes.
     """
 
     routing_layer: int
     best_documents: int = 256
-    ssmax: bool = True
+    attention: Attention = "ssmax"
+    codes: Codes = "random"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("attention", STARTS), ("codes", get_args(Codes))):
+            if (value := getattr(self, name)) not in choices:
+                raise ValueError(f"{name}: got {value!r}; expected one of {', '.join(choices)}")
+
+
+class Gate(NamedTuple):
+    """How far the sink acts in a step of training: log(N_eff / 128), and its share, which is ramped in."""
+
+    length: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -112,6 +136,20 @@ class Read:
     selected: Tensor | None  # what the layers above attend to, as `read_queries` takes it; None: all
 
 
+class Attended(NamedTuple):
+    """What the queries of a layer attend to."""
+
+    queries: Tensor  # (queries, heads, tokens, head_dim)
+    keys: Tensor  # (kv_heads, document tokens, head_dim)
+    values: Tensor  # (kv_heads, document tokens, head_dim)
+    own_keys: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    own_values: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    factor: Tensor  # of the scores
+
+
+Watch = Callable[[int, Attended, Tensor | None], None]  # of a layer, with the places of the tokens; None: all
+
+
 class BlockSearchModel(nn.Module):
     """A Qwen3 decoder that reads documents one by one and queries after all of them.
 
@@ -120,83 +158,70 @@ class BlockSearchModel(nn.Module):
     one, so the order of documents does not matter.
     """
 
-    def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings | None = None) -> None:  # noqa: ANN401
+    def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings) -> None:  # noqa: ANN401
         super().__init__()
         layers = len(decoder.model.layers)
-        self.decoder, self.layout = decoder, layout
-        # the published place of routing: layer 16 of 28, or the same share of another number of layers
-        self.settings = settings or ReadingSettings(round(layers * 16 / 28))
-        self.ssmax = nn.Parameter(torch.full((layers,), SSMAX_START))  # s_L of each layer
+        self.decoder, self.layout, self.settings = decoder, layout, settings
+        self.scalars = nn.Parameter(torch.full((layers,), STARTS[self.settings.attention]))  # s_L or b_L
+        self.gate: Gate | None = None  # of the step
         if not 0 <= self.settings.routing_layer < layers:
             raise ValueError(f"routing_layer is {self.settings.routing_layer}; expected 0 to {layers - 1}")
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | Path, *, dtype: str = "auto", device: str = "cpu"
+        cls,
+        folder: str | Path,
+        *,
+        dtype: str = "auto",
+        device: str = "cpu",
+        **changed: Any,  # noqa: ANN401 - fields of `ReadingSettings`
     ) -> "BlockSearchModel":
         """Load a Qwen3 folder, or one that `save` wrote, in evaluation mode.
 
-        ``ValueError`` for another architecture, or a tokenizer without digits or end token.
+        ``changed`` are fields of `ReadingSettings` that replace the folder's. ``ValueError`` for another
+        architecture, or a tokenizer without digits or end token.
         """
-        library, place = _transformers(), Path(folder)
-        own = {
-            "local_files_only": True,
-            "trust_remote_code": False,
-        }  # not said, transformers asks at a prompt
+        library, place = needed("transformers", "in-context retrieval", "baselines"), Path(folder)
+        # where the latter is not said, transformers asks at a prompt
+        own = {"local_files_only": True, "trust_remote_code": False}
         config = library.AutoConfig.from_pretrained(place, **own)
         if config.model_type != "qwen3":
             raise ValueError(f"{place}: got a model of type {config.model_type!r}; expected qwen3")
         if not (place / TOKENIZER_FILE).is_file():
-            raise FileNotFoundError(
-                f"{place}: there is no {TOKENIZER_FILE}; expected a folder of a Qwen3 model"
-            )
-        layout = Layout.of(
-            Tokenizer.from_file(str(place / TOKENIZER_FILE)), config.bos_token_id, _one(config.eos_token_id)
-        )
+            raise FileNotFoundError(f"{place}: there is no {TOKENIZER_FILE}; expected a Qwen3 model's folder")
+        tokenizer, end = Tokenizer.from_file(str(place / TOKENIZER_FILE)), config.eos_token_id
+        layout = Layout.of(tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end)
         decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
-        model = cls(decoder, layout)
+        # the published place of routing: layer 16 of 28, or the same share of another number of layers
+        stored: dict[str, Any] = {"routing_layer": round(config.num_hidden_layers * 16 / 28)}
         if (place / SETTINGS_FILE).is_file():
             stored = json.loads((place / SETTINGS_FILE).read_text(encoding="utf-8"))
-            factors = stored.pop("factors")
-            model = cls(decoder, layout, ReadingSettings(**stored))
+        scalars = stored.pop("scalars", None)
+        model = cls(decoder, layout, ReadingSettings(**stored | changed))
+        if scalars and model.settings.attention == stored["attention"]:
             with torch.no_grad():
-                model.ssmax.copy_(torch.tensor(factors))
+                model.scalars.copy_(torch.tensor(scalars))
         return model.to(device).eval()
-
-    @classmethod
-    def new(
-        cls,
-        tokenizer: Tokenizer,
-        shape: dict[str, Any],
-        settings: ReadingSettings | None = None,
-        seed: int = 0,
-    ) -> "BlockSearchModel":
-        """Make a model with random weights; ``shape`` are arguments of transformers' ``Qwen3Config``."""
-        library = _transformers()
-        torch.manual_seed(seed)
-        config = library.Qwen3Config(vocab_size=tokenizer.get_vocab_size(), **shape)
-        layout = Layout.of(tokenizer, config.bos_token_id, _one(config.eos_token_id))
-        return cls(library.Qwen3ForCausalLM(config), layout, settings)
 
     def save(self, folder: Path) -> None:
         """Write a folder that `from_pretrained` and, without SSMax and routing, transformers load."""
         self.decoder.save_pretrained(folder)
         write_whole(folder / TOKENIZER_FILE, self.layout.tokenizer.to_str())
-        stored = asdict(self.settings) | {"factors": [float(factor) for factor in self.ssmax.detach()]}
+        stored = asdict(self.settings) | {"scalars": [float(scalar) for scalar in self.scalars.detach()]}
         write_whole(folder / SETTINGS_FILE, json.dumps(stored, indent=2) + "\n")
 
     @property
     def device(self) -> torch.device:
         """The device of the weights."""
-        return self.ssmax.device
+        return self.scalars.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
         """Read documents as one batch, padded at the ends, where a causal mask hides the padding from tokens."""
         if not texts:
             raise ValueError("got an empty corpus; expected at least one document")
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
-        lengths = torch.tensor([len(row.ids) for row in laid_out], device=self.device)
-        ids = pad_sequence([torch.from_numpy(row.ids) for row in laid_out], batch_first=True).to(self.device)
+        lengths = torch.tensor([len(row) for row, _ in laid_out], device=self.device)
+        ids = pad_sequence([torch.from_numpy(row) for row, _ in laid_out], batch_first=True).to(self.device)
         positions = torch.arange(ids.shape[1], device=self.device)
         filled = positions < lengths[:, None]  # (documents, tokens)
         hidden = self.decoder.model.embed_tokens(ids)
@@ -209,7 +234,7 @@ class BlockSearchModel(nn.Module):
             if layer is not layers[-1]:  # nothing reads the documents' last hidden states
                 mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
                 hidden = _after_attention(layer, hidden, mixed)
-        cut = sum(row.cut for row in laid_out)
+        cut = sum(is_cut for _, is_cut in laid_out)
         return DocumentKeys(tuple(keys), tuple(values), lengths, torch.tensor(codes, device=self.device), cut)
 
     def read_queries(
@@ -218,11 +243,13 @@ class BlockSearchModel(nn.Module):
         documents: DocumentKeys,
         before: QueryKeys | None = None,
         selected: Tensor | None = None,
+        watch: Watch | None = None,
     ) -> Read:
         """Read tokens of queries, (queries, tokens), after those of ``before``.
 
         The layers above the routing layer attend to the documents ``selected``, by default those that the last
-        token of a single query routes to; several queries attend to all, as in training.
+        token of a single query routes to; several queries attend to all, as in training. ``watch`` sees
+        what each layer attends to.
         """
         settings = self.settings
         first = DOCUMENT_TOKENS + (before.tokens if before else 0)
@@ -242,20 +269,18 @@ class BlockSearchModel(nn.Module):
             of_documents = documents.keys[number], documents.values[number]
             if places is not None:
                 of_documents = of_documents[0][:, places], of_documents[1][:, places]
-            mixed, scores = query_attention(query, *of_documents, key, value, self._factor(number, attended))
+            seen = Attended(query, *of_documents, key, value, self._factor(number, attended))
+            mixed, scores = query_attention(seen, *self._sink(number))
+            if watch is not None:
+                watch(number, seen, places)
             if number == settings.routing_layer:
-                routing = routing_scores(scores, documents.document_of, documents.documents)
+                routing = max_similarities(scores, documents.document_of, documents.documents).sum(1)
                 if selected is None and len(ids) == 1 and documents.documents > settings.best_documents:
                     selected = routing[0].topk(settings.best_documents).indices.sort().values
             hidden = _after_attention(layer, hidden, mixed)
-        logits = self.digit_logits(self.decoder.model.norm(hidden))
-        return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
-
-    def digit_logits(self, hidden: Tensor) -> Tensor:
-        """Return logits of the ten digits (..., 10) after normed hidden states (..., d_model)."""
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
-        logits: Tensor = (hidden @ head.T).float()
-        return logits
+        logits = (self.decoder.model.norm(hidden) @ head.T).float()
+        return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
 
     def query_ids(self, query: str) -> Tensor:
         """Lay out a query as a batch of one: (1, tokens)."""
@@ -263,9 +288,15 @@ class BlockSearchModel(nn.Module):
 
     def _factor(self, layer: int, documents: int) -> Tensor:
         """s_L * log N of a layer, where N is at least 2: log 1 = 0 would make all weights equal."""
-        if not self.settings.ssmax:
+        if self.settings.attention != "ssmax":
             return torch.ones((), device=self.device)
-        return self.ssmax[layer] * math.log(max(2, documents))
+        return self.scalars[layer] * math.log(max(2, documents))
+
+    def _sink(self, layer: int) -> tuple[Tensor | None, float]:
+        """The sink's logit and share in a step of training; none outside."""
+        if self.settings.attention != "sink" or self.gate is None or not self.training:
+            return None, 0.0
+        return self.scalars[layer] + self.gate.length, self.gate.share
 
     def _projected(self, layer: Any, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: ANN401
         """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
@@ -286,29 +317,16 @@ def _after_attention(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:  # no
     return result
 
 
-def _one(token: int | list[int] | None) -> int | None:
-    return token[0] if isinstance(token, list) else token
-
-
-def _transformers() -> Any:  # noqa: ANN401 - a module of an extra
-    return needed("transformers", "in-context retrieval", "baselines")
-
-
-def query_attention(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    own_keys: Tensor,
-    own_values: Tensor,
-    factor: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Attention of queries, (queries, heads, tokens, head_dim), to all document tokens and causally to their own.
+def query_attention(seen: Attended, sink: Tensor | None = None, share: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Attention of queries to all document tokens, and causally to their own.
 
     weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025, "Scalable-Softmax Is
-    Superior for Attention") has the factor s_L * log N, and plain attention 1. ``keys`` are (kv_heads, document
-    tokens, head_dim), ``own_keys`` (queries, kv_heads, own tokens, head_dim). Returns the mixed values, as
-    ``queries``, and the last token's scores without the factor: (queries, heads, document tokens).
+    Superior for Attention") has the factor s_L * log N, and plain attention 1. A ``sink`` adds exp(sink) to the
+    denominator, which multiplies the weights by sigmoid(logsumexp(scores) - sink) (proposition 1, appendix H);
+    ``share`` is how much of that gate counts. Returns the mixed values, as the queries, and the last token's
+    scores without the factor: (queries, heads, document tokens).
     """
+    queries, keys, values, own_keys, own_values, factor = seen
     n, heads, tokens, width = queries.shape
     # (queries, kv_heads, heads of each, tokens, head_dim)
     grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
@@ -317,16 +335,22 @@ def query_attention(
     own = own_keys.shape[2]
     later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(own - tokens + 1)
     # masked after the product: the gradient of the factor would be 0 * infinity
-    scaled = torch.cat([factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1)
-    weights = torch.softmax(scaled.float(), -1).to(values.dtype)
+    scaled = torch.cat([factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1).float()
+    weights = torch.softmax(scaled, -1)
+    if sink is not None:
+        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
+        weights = weights * (1 - share + share * gate)
+    weights = weights.to(values.dtype)
     of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
     mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
     mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
     return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(n, heads, -1)
 
 
-def routing_scores(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
-    """R(d) = sum over heads of max_{t in d} s_t, (queries, documents); s: (queries, heads, document tokens)."""
+def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
+    """MaxSim(d) = max_{t in d} s_t (section 4.1): (queries, heads, documents); s: (queries, heads, tokens).
+
+    R(d) is its sum over heads. A document without a token has -infinity.
+    """
     best = scores.new_full((*scores.shape[:2], documents), -math.inf)
-    best = best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
-    return best.sum(1)
+    return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")

@@ -1,14 +1,16 @@
 """Training of an in-context retriever."""
 
+import math
 import random
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import torch
 from torch import Tensor
 
-from spscanner_rag.lab.in_context.layout import Layout, draw_codes
+from spscanner_rag.lab.in_context.layout import Codes, Layout, draw_codes
 from spscanner_rag.lab.in_context.losses import Batch, batch_losses
-from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.in_context.model import BlockSearchModel, Gate
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
@@ -19,13 +21,20 @@ PUBLISHED = Recipe(
     sequences_per_step=128,
     learning_rate=3e-5,
     final_learning_rate=3e-6,
+    warmup_share=1000 / 4082,
     dtype="float32",
     save_every=200,
 )
-"""The published numbers, for a pre-trained model: one epoch, each query with its positive and 15 hard negatives.
+"""The published numbers (table 7), for a pre-trained model: one epoch of queries with a positive and 15 negatives.
 
-What differs: the teacher is BM25, not the cosines of Qwen3-Embedding-8B, and AdamW's betas are the scanner's.
+What differs: the teacher is BM25, not the cosines of Qwen3-Embedding-8B, and has no moving average; negatives are
+BM25's; AdamW's betas are the scanner's, and decay is on matrices alone; the rate rises from near 0, not from a
+twentieth, and then falls to a tenth, where the table names the warm-up alone; sinks learn at the rate of all
+weights, not at 1e-3, and act on every token of a query, where table 6 has rows 0, 1 and 2.
 """
+
+TOGETHER: Final = 16  # queries that share a corpus, as on each of the paper's 8 GPUs: 256 documents
+FEWEST, MOST = 128, 5000  # N_0 and the largest N_eff of the sink (table 6)
 
 
 def word_scores(column: PassageColumn) -> Sequence[float]:
@@ -35,14 +44,23 @@ def word_scores(column: PassageColumn) -> Sequence[float]:
     return [float(score) for score in scores]
 
 
-def batch_of(columns: Sequence[PassageColumn], draw: random.Random) -> Batch:
+def gate_at(step: int, steps: int, draw: random.Random) -> Gate:
+    """The sink in a step (table 6): N_eff is log-uniform from 128 to 5,000; the gate is ramped in.
+
+    It acts from step 500 on and fully from 2,000 on, of 4,082, or in the same shares of other ``steps``.
+    """
+    published = step / steps * PUBLISHED.steps
+    return Gate(math.log(MOST / FEWEST) * draw.random(), min(1.0, max(0.0, (published - 500) / 1500)))
+
+
+def batch_of(columns: Sequence[PassageColumn], draw: random.Random, codes: Codes = "random") -> Batch:
     """Make a batch whose codes are drawn anew; a passage of several columns is one document."""
     texts = list(dict.fromkeys(text for column in columns for text in column.passages))
     draw.shuffle(texts)
     place = {text: number for number, text in enumerate(texts)}
     return Batch(
         texts,
-        draw_codes(len(texts), draw),
+        draw_codes(len(texts), draw, codes),
         [column.question for column in columns],
         [[place[text] for text in column.passages] for column in columns],
         [word_scores(column) for column in columns],
@@ -50,10 +68,10 @@ def batch_of(columns: Sequence[PassageColumn], draw: random.Random) -> Batch:
 
 
 class InContextObjective:
-    """The digits of the right document's code, for a `Trainer`; the examples of a step are one batch.
+    """The digits of the right document's code, for a `Trainer`; `TOGETHER` examples of a step share a corpus.
 
-    The weight of the auxiliary loss, of a teacher's candidates, rises to ``auxiliary_weight`` over the warm-up, 0
-    for none. ``temperature`` divides the teacher's scores before their softmax.
+    The weight of the auxiliary loss, of a teacher's candidates, rises to ``auxiliary_weight`` over the warm-up; 0
+    is the paper's *off-policy* variant and, with ``codes="position"``, its *position* variant (section 3.3).
     """
 
     def __init__(
@@ -62,15 +80,14 @@ class InContextObjective:
         layout: Layout,
         recipe: Recipe,
         auxiliary_weight: float = 0.5,
-        temperature: float = 1.0,
     ) -> None:
         self._passages, self._layout, self._recipe = passages, layout, recipe
-        self._auxiliary_weight, self._temperature = auxiliary_weight, temperature
+        self._auxiliary_weight = auxiliary_weight
 
     @property
     def inputs(self) -> dict[str, str]:
         """What must be the same when a run is resumed."""
-        return {"auxiliary loss": f"weight {self._auxiliary_weight}, temperature {self._temperature}"}
+        return {"auxiliary loss": f"weight {self._auxiliary_weight}"}
 
     def example(self, number: int, length: int) -> tuple[int, PassageColumn]:
         """Column ``number``: a question with its positive and hard negatives, of their own length."""
@@ -78,17 +95,20 @@ class InContextObjective:
 
     def tokens(self, example: tuple[int, PassageColumn]) -> int:
         """The number of tokens of its passages."""
-        return sum(len(self._layout.document(text, 0).ids) for text in example[1].passages)
+        return sum(len(self._layout.document(text, 0)[0]) for text in example[1].passages)
 
     def losses(
         self, model: BlockSearchModel, examples: Sequence[tuple[int, PassageColumn]]
     ) -> Iterator[Tensor]:
-        """The loss of all columns, which see each other's passages."""
+        """The losses of columns that see each other's passages, weighed so that their sum is a mean."""
         recipe, step = self._recipe, examples[0][0] // len(examples)
         draw = random.Random(f"{recipe.seed}-{step}")
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
         rising = self._auxiliary_weight * min(1.0, step / max(1, round(recipe.warmup_share * recipe.steps)))
-        batch = batch_of([column for _, column in examples], draw)
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):
-            losses = batch_losses(model, batch, bool(rising), self._temperature)
-        yield losses.digits + rising * losses.auxiliary
+        model.gate = gate_at(step, recipe.steps, draw)
+        for first in range(0, len(examples), TOGETHER):
+            columns = [column for _, column in examples[first : first + TOGETHER]]
+            batch = batch_of(columns, draw, model.settings.codes)
+            with torch.autocast(model.device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):
+                losses = batch_losses(model, batch, bool(rising))
+            yield (losses.digits + rising * losses.auxiliary) * (len(columns) / len(examples))

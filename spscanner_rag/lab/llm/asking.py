@@ -251,7 +251,8 @@ class Asker:
             reserved = self.budget.reserve(tokens)
             text, used, error = self._asked_once(model, prompt, tokens)
             self.budget.settle(reserved, used)
-            lasting = error is not None and _is_lasting(error)
+            said = f"{type(error).__name__} {error}"
+            lasting = error is not None and (_status(error) in _LASTING_CODES or bool(_LASTING.search(said)))
             if error is None or lasting or attempt > self.retries:
                 break
             pause = self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4)
@@ -260,7 +261,7 @@ class Asker:
             if too_many or _status(error) == 429:
                 self.budget.postpone(pause)
             self._wait(pause, stop)
-        words = str(error) if isinstance(error, _BlankReplyError) else f"{type(error).__name__}: {error}"
+        words = str(error) if isinstance(error, NoReplyError) else f"{type(error).__name__}: {error}"
         outcome = {"reply": text} if error is None else {"error": words[:_ERROR_CHARACTERS]}
         if self.replies is not None:
             seconds = time.perf_counter() - began
@@ -281,16 +282,12 @@ class Asker:
         except Exception as error:  # whatever a client, a network or a function may raise
             return "", Usage(), error
         used = usage_of(got) or Usage(tokens, self.count_tokens(text))
-        return text, used, None if text.strip() else _BlankReplyError(BLANK)
+        return text, used, None if text.strip() else NoReplyError(BLANK)
 
     def _wait(self, seconds: float, stop: threading.Event) -> None:
         if stop.wait(seconds) if seconds > 0 else stop.is_set():
             self.budget.check()
             raise RunEndedError("the run is ending")
-
-
-class _BlankReplyError(Exception):
-    pass
 
 
 def in_order(
@@ -314,11 +311,6 @@ def in_order(
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _is_lasting(error: Exception) -> bool:
-    """True if asking again cannot help: no quota left, a wrong key, no such model."""
-    return _status(error) in _LASTING_CODES or bool(_LASTING.search(f"{type(error).__name__} {error}"))
 
 
 def _wait_asked_for(error: Exception) -> float:

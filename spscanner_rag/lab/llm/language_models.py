@@ -50,10 +50,6 @@ class LanguageModel:
     name: str
     ask: Callable[[str], object]
 
-    def __call__(self, prompt: str) -> str:
-        """Return the model's reply to a prompt; raises ``TypeError`` if it is not text."""
-        return reply_text(self.response(prompt))
-
     def response(self, prompt: str) -> object:
         """Return what the model's framework returns, awaited if need be."""
         got = self.ask(prompt)
@@ -81,7 +77,7 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
     the paper's authors uses 0; the paper gives none. ``ValueError`` if it has no name and none is given.
     """
     if isinstance(model, LanguageModel):
-        return model if name is None else LanguageModel(name, model.ask)
+        return model
     kind = model.__name__ if isinstance(model, type) else type(model).__name__
     methods = (getattr(model, method, None) for method in _METHODS)
     ask = next((method for method in methods if callable(method)), None)

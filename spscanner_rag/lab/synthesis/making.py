@@ -43,7 +43,6 @@ from spscanner_rag.lab.synthesis.strategies import (
     LinkMaker,
     PairMaker,
     QuestionCheck,
-    QuestionMaker,
     document_line,
 )
 from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
@@ -215,7 +214,7 @@ def supply_of(settings: SynthesisSettings, options: RunOptions, notify: Notify) 
 
 def maker_of(
     settings: SynthesisSettings, options: RunOptions, detector: LanguageDetector | None
-) -> QuestionMaker:
+) -> LinkMaker | ChunkMaker | PairMaker:
     """Return the strategy."""
     check = QuestionCheck(settings, detector)
     if settings.strategy == "pair":

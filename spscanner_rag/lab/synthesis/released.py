@@ -38,14 +38,7 @@ def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[
         text, question, evidence = _read(record, tokenizer, where)
         name = f"released-{count}"
         asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
-        yield {
-            "doc_id": name,
-            "source": "released",
-            "split": "train",
-            "title": "",
-            "text": text,
-            "questions": [asked],
-        }
+        yield _line(name, "released", "train", text, asked)
 
 
 def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
@@ -66,14 +59,12 @@ def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
         asked = {"qid": doc_id, "question": record["question"], "answers": [str(each) for each in answers]}
         if record.get("answer_type"):
             asked["answer_form"] = record["answer_type"]
-        yield {
-            "doc_id": doc_id,
-            "source": names[0],
-            "split": "test",
-            "title": "",
-            "text": "".join(record["full_text_sentences"]),
-            "questions": [asked],
-        }
+        yield _line(doc_id, names[0], "test", "".join(record["full_text_sentences"]), asked)
+
+
+def _line(doc_id: str, source: str, split: str, text: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    own = {"doc_id": doc_id, "source": source, "split": split, "title": "", "text": text}
+    return own | {"questions": [asked]}
 
 
 def _records(

@@ -24,27 +24,22 @@ def scripted_reply(prompt: str) -> str:
     sections = {title: text for title, _, text in SECTION.findall(prompt)}
     names = set(sections)
     if names == {"CHUNK", "UNITS"}:
-        values = _links(sections["CHUNK"], _UNIT.findall(sections["UNITS"]))
-    elif "CONNECTION" in names:
-        values = {"question": _question(_words(sections["CONNECTION"].partition(":")[2]))}
-    elif names == {"QUESTION", "UNITS"}:
-        found = _holding(_asked(sections["QUESTION"]), _UNIT.findall(sections["UNITS"]))
-        values = {"relevant": "yes" if found else "no", "indices": found}
-    elif names == {"SENTENCES"}:
-        values = _on_one(_UNIT.findall(sections["SENTENCES"]))
-    elif names == {"FIRST PART", "SECOND PART"}:
-        values = _on_two(_UNIT.findall(sections["FIRST PART"]), _UNIT.findall(sections["SECOND PART"]))
-    else:
-        raise ValueError(
-            f"the scripted model got a prompt with {', '.join(sorted(names))}; expected one of ours"
-        )
-    return _lines(values)
+        return _links(sections["CHUNK"], _UNIT.findall(sections["UNITS"]))
+    if "CONNECTION" in names:
+        return f"QUESTION: {_question(_words(sections['CONNECTION'].partition(':')[2]))}"
+    if names == {"QUESTION", "UNITS"}:
+        asked = _words(sections["QUESTION"].partition(" about ")[2])
+        found = _holding(asked, _UNIT.findall(sections["UNITS"]))
+        return f"RELEVANT: {'YES' if found else 'NO'}\nINDICES: {_numbers(found)}"
+    if names in ({"SENTENCES"}, {"FIRST PART", "SECOND PART"}):
+        return _question_on(*(_UNIT.findall(sections[name]) for name in sorted(names)))
+    raise ValueError(f"the scripted model got a prompt with {', '.join(sorted(names))}; expected one of ours")
 
 
 SCRIPTED = LanguageModel(NAME, scripted_reply)
 
 
-def _links(chunk: str, units: Sequence[str]) -> dict[str, object]:
+def _links(chunk: str, units: Sequence[str]) -> str:
     """Link the units that share the rarest words with the chunk."""
     chunk_words = set(_words(chunk))
     shared = [chunk_words.intersection(_words(unit)) for unit in units]
@@ -53,38 +48,28 @@ def _links(chunk: str, units: Sequence[str]) -> dict[str, object]:
         (min(common[word] for word in words), number) for number, words in enumerate(shared) if words
     )
     links = [
-        {"index": number, "connection": f"Both tell of this: {', '.join(_rarest(shared[number], common))}."}
+        f"LINKS {number}: Both tell of this: {', '.join(_rarest(shared[number], common))}."
         for _, number in best[:_MOST_LINKS]
     ]
-    return {"links": links}
+    return "\n".join(links) or "LINKS: NONE"
 
 
 def _rarest(words: set[str], common: Counter[str]) -> list[str]:
     return sorted(words, key=lambda word: (common[word], word))[:3]
 
 
-def _on_one(sentences: Sequence[str]) -> dict[str, object]:
-    counts = Counter(word for sentence in sentences for word in set(_words(sentence)))
-    asked = _rarest(set(counts), counts)[:1]
-    found = _holding(asked, sentences)
-    return {"question": _question(asked), "answer": sentences[found[0]] if found else "", "indices": found}
-
-
-def _on_two(first: Sequence[str], second: Sequence[str]) -> dict[str, object]:
-    counts = Counter(word for sentence in (*first, *second) for word in set(_words(sentence)))
-    both = set(_words(" ".join(first))) & set(_words(" ".join(second)))
-    asked = _rarest(both, counts)[:1]
-    found = [_holding(asked, sentences) for sentences in (first, second)]
-    answer = second[found[1][0]] if found[1] else ""
-    return {"question": _question(asked), "answer": answer, "first": found[0], "second": found[1]}
+def _question_on(*parts: Sequence[str]) -> str:
+    """Ask for the rarest word that is in all parts."""
+    counts = Counter(word for part in parts for sentence in part for word in _words(sentence))
+    asked = _rarest(set.intersection(*(set(_words(" ".join(part))) for part in parts)), counts)[:1]
+    found = [_holding(asked, part) for part in parts]
+    lines = zip(("FIRST", "SECOND") if len(parts) > 1 else ("INDICES",), map(_numbers, found), strict=True)
+    answer = parts[-1][found[-1][0]] if found[-1] else ""
+    return "\n".join([f"QUESTION: {_question(asked)}", f"ANSWER: {answer}", *map(": ".join, lines)])
 
 
 def _question(words: Sequence[str]) -> str:
     return f"What does the document tell its readers about {' and '.join(words) or 'nothing'}?"
-
-
-def _asked(question: str) -> list[str]:
-    return _words(question.partition(" about ")[2])
 
 
 def _holding(words: Sequence[str], units: Sequence[str]) -> list[int]:
@@ -96,14 +81,5 @@ def _words(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in found if word not in STOP_WORDS))
 
 
-def _lines(values: dict[str, object]) -> str:
-    lines: list[str] = []
-    for name, value in values.items():
-        key = name.upper()
-        if isinstance(value, list) and name == "links":
-            lines += [f"{key} {link['index']}: {link['connection']}" for link in value] or [f"{key}: NONE"]
-        elif isinstance(value, list):
-            lines.append(f"{key}: {', '.join(map(str, value)) or 'NONE'}")
-        else:
-            lines.append(f"{key}: {str(value).upper() if value in ('yes', 'no') else value}")
-    return "\n".join(lines)
+def _numbers(found: Sequence[int]) -> str:
+    return ", ".join(map(str, found)) or "NONE"

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,13 +37,6 @@ class Made:
     evidence: tuple[Span, ...]
     contexts: tuple[Span, ...]
     answer: str = ""
-
-
-class QuestionMaker(Protocol):
-    """A strategy."""
-
-    def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Make one question of a sub-document; raises `DroppedError` if none can be made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def test_what_each_prompt_holds() -> None:
     options = "A. a cat\nB. a dog"
     answer = answer_prompt("Who?", "Text.", ["a cat", "a dog"])
     assert sections_of(answer) == {"QUESTION": "Who?", "OPTIONS": options, "TEXT": "Text."}
-    window = window_prompt("Who?", "Text.", 2, 3)
+    window = window_prompt("Who?", "Text.", "2 of 3")
     assert "part 2 of 3" in window
     assert sections_of(window) == {"QUESTION": "Who?", "PART": "Text."}
     parts = {"PART 1 OF 2": "one", "PART 2 OF 2": "two"}
@@ -79,7 +79,7 @@ def test_what_each_prompt_holds() -> None:
 def test_length_of_the_answer(length: AnswerLength, words: str) -> None:
     for prompt in (
         answer_prompt("Who?", "Text.", length=length),
-        window_prompt("Who?", "Text.", 1, 2, length=length),
+        window_prompt("Who?", "Text.", "1 of 2", length=length),
         aggregation_prompt("Who?", ["one", "two"], length=length),
     ):
         assert words in prompt.rsplit("]", 1)[1]

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from tokenizers import Tokenizer
 
+from spscanner_rag.lab.in_context.layout import Layout
 from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
 
 TEXTS = [
@@ -34,11 +36,17 @@ def digit_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
     return made
 
 
-def small(tokenizer: Tokenizer, **shape: int) -> BlockSearchModel:
-    """A model with random weights."""
+def small(tokenizer: Tokenizer, **shape: Any) -> BlockSearchModel:
+    """A model with random weights; reading settings may be among its shape."""
     begin, end = (tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>"))
-    shape = SHAPE | {"bos_token_id": begin, "eos_token_id": end} | shape
-    return BlockSearchModel.new(tokenizer, shape, ReadingSettings(2))
+    read = {name: shape.pop(name) for name in ("attention", "codes") if name in shape}
+    shape = (
+        SHAPE | {"bos_token_id": begin, "eos_token_id": end, "vocab_size": tokenizer.get_vocab_size()} | shape
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        decoder = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**shape))
+    return BlockSearchModel(decoder, Layout.of(tokenizer, begin, end), ReadingSettings(2, **read))
 
 
 @pytest.fixture(scope="session")
@@ -56,5 +64,5 @@ def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
 def with_settings(model: BlockSearchModel, **changes: Any) -> BlockSearchModel:
     """A model with the same weights that reads otherwise."""
     other = BlockSearchModel(model.decoder, model.layout, replace(model.settings, **changes))
-    other.ssmax = model.ssmax
+    other.scalars = model.scalars
     return other.train(model.training)

@@ -12,12 +12,14 @@ from torch import Tensor
 from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout, digits_of, draw_codes
 from spscanner_rag.lab.in_context.model import (
     SETTINGS_FILE,
-    SSMAX_START,
+    STARTS,
+    Attended,
     BlockSearchModel,
     DocumentKeys,
+    Gate,
     ReadingSettings,
+    max_similarities,
     query_attention,
-    routing_scores,
 )
 from tests.lab.in_context.conftest import SHAPE, TEXTS, with_settings
 
@@ -39,7 +41,7 @@ def logits(model: BlockSearchModel, documents: DocumentKeys, query: str = QUERY)
 @torch.inference_mode()
 def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[int]) -> Tensor:
     """One row of all documents and the query, read by transformers with a four-dimensional mask: (tokens, 10)."""
-    rows = [model.layout.document(text, code).ids for text, code in zip(texts, codes, strict=True)]
+    rows = [model.layout.document(text, code)[0] for text, code in zip(texts, codes, strict=True)]
     query = model.layout.query(QUERY)
     lengths = [*map(len, rows), len(query)]
     total, place = sum(lengths), 0
@@ -62,7 +64,7 @@ def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[in
 
 
 def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(model: BlockSearchModel) -> None:
-    plain = with_settings(model, ssmax=False)
+    plain = with_settings(model, attention="plain")
     documents = plain.read_documents(TEXTS, CODES)
     expected = with_explicit_mask(plain, TEXTS, CODES)
     assert expected.std() > 0.1
@@ -80,10 +82,10 @@ def test_the_order_of_documents_does_not_matter(model: BlockSearchModel) -> None
 
 def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchModel) -> None:
     documents = model.read_documents(TEXTS, CODES)
-    plain = logits(with_settings(model, ssmax=False), documents)
-    assert torch.allclose(model.ssmax.float(), torch.full((4,), SSMAX_START))
+    plain = logits(with_settings(model, attention="plain"), documents)
+    assert torch.allclose(model.scalars.float(), torch.full((4,), STARTS["ssmax"]))
     assert (logits(model, documents) - plain).abs().max() > 1e-3
-    model.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(len(TEXTS))))
+    model.scalars = torch.nn.Parameter(torch.full((4,), 1 / math.log(len(TEXTS))))
     torch.testing.assert_close(logits(model, documents), plain, rtol=0, atol=1e-5)
 
 
@@ -114,12 +116,12 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
 
 def test_attention_and_routing_by_hand() -> None:
     scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])  # (1, 2 heads, 4 tokens)
-    found = routing_scores(scores, torch.tensor([0, 0, 1, 2]), 3)
-    assert found.tolist() == [[5.0 + 1.0, 2.0 + 7.0, -3.0 - 1.0]]
+    found = max_similarities(scores, torch.tensor([0, 0, 1, 2]), 3)
+    assert found.tolist() == [[[5.0, 2.0, -3.0], [1.0, 7.0, -1.0]]]
     torch.manual_seed(0)
     queries, keys, values = torch.randn(1, 2, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 4)
     own_keys, own_values = torch.randn(1, 1, 2, 4), torch.randn(1, 1, 2, 4)
-    mixed, scores = query_attention(queries, keys, values, own_keys, own_values, torch.tensor(0.7))
+    mixed, scores = query_attention(Attended(queries, keys, values, own_keys, own_values, torch.tensor(0.7)))
     for head in range(2):
         for token in range(2):
             seen = torch.cat([keys[0], own_keys[0, 0, : token + 1]])
@@ -129,12 +131,47 @@ def test_attention_and_routing_by_hand() -> None:
         torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
 
 
+@pytest.mark.parametrize(("sink", "share"), [(14.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (0.5, 0.25), (0.5, 0.0)])
+def test_a_sink_is_a_term_of_the_denominator(sink: float, share: float) -> None:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(1, 2, 1, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 4)
+    own_keys, own_values = torch.randn(1, 1, 1, 4), torch.randn(1, 1, 1, 4)
+    seen = Attended(queries, keys, values, own_keys, own_values, torch.ones(()))
+    mixed, _ = query_attention(seen, torch.tensor(sink), share)
+    plain, _ = query_attention(seen)
+    all_keys, all_values = torch.cat([keys[0], own_keys[0, 0]]), torch.cat([values[0], own_values[0, 0]])
+    for head in range(2):
+        logits = torch.cat([all_keys @ queries[0, head, 0] / 2, torch.tensor([sink])])  # without a value
+        by_hand = torch.softmax(logits, 0)[:-1] @ all_values
+        expected = (1 - share) * plain[0, head, 0] + share * by_hand
+        torch.testing.assert_close(mixed[0, head, 0], expected)
+
+
+@pytest.mark.parametrize("length", [0.0, 1.0, 3.6])
+def test_the_sink_acts_in_training_alone_and_more_the_longer_the_corpus(
+    model: BlockSearchModel, length: float
+) -> None:
+    plain, sink = with_settings(model, attention="plain"), with_settings(model, attention="sink")
+    documents = plain.read_documents(TEXTS, CODES)
+    expected, sink.gate = logits(plain, documents), Gate(length, 1.0)
+    torch.testing.assert_close(logits(sink, documents), expected, rtol=0, atol=0)
+    sink.train()
+    least = (logits(sink, documents) - expected).abs().max()
+    sink.gate = Gate(length + 2, 1.0)
+    assert (logits(sink, documents) - expected).abs().max() > least > 0
+
+
 def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
-    changed = with_settings(model, routing_layer=1, best_documents=3, ssmax=False)
-    changed.ssmax = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
+    changed = with_settings(model, routing_layer=1, best_documents=3, codes="position")
+    changed.scalars = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
     changed.save(tmp_path / "own")
     loaded = BlockSearchModel.from_pretrained(tmp_path / "own")
-    assert loaded.settings == ReadingSettings(1, 3, False)
+    assert loaded.settings == ReadingSettings(1, 3, "ssmax", "position")
+    for attention, start in STARTS.items():
+        other = BlockSearchModel.from_pretrained(tmp_path / "own", attention=attention, best_documents=10_000)
+        assert other.settings == ReadingSettings(1, 10_000, attention, "position")
+        expected = changed.scalars if attention == "ssmax" else torch.full((4,), start)
+        torch.testing.assert_close(other.scalars, expected, check_dtype=False)
     documents = changed.read_documents(TEXTS, CODES)
     torch.testing.assert_close(
         logits(loaded, loaded.read_documents(TEXTS, CODES)), logits(changed, documents), rtol=0, atol=1e-5
@@ -142,7 +179,7 @@ def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchMo
     (tmp_path / "own" / SETTINGS_FILE).unlink()  # as Qwen3 folders are
     plain = BlockSearchModel.from_pretrained(tmp_path / "own")
     assert plain.settings == ReadingSettings(routing_layer=2)  # 16 of 28
-    torch.testing.assert_close(plain.ssmax.detach(), torch.full((4,), SSMAX_START))
+    torch.testing.assert_close(plain.scalars.detach(), torch.full((4,), 0.43))
 
 
 def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -154,6 +191,9 @@ def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokeni
         Layout.of(Tokenizer(models.BPE({"a": 0}, [])), 0, 0)
     with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
         with_settings(model, routing_layer=SHAPE["num_hidden_layers"])
+    for wrong in ({"attention": "softmax"}, {"codes": "sequential"}):
+        with pytest.raises(ValueError, match="expected one of"):
+            with_settings(model, **wrong)
     with pytest.raises(ValueError, match="got an empty corpus"):
         model.read_documents([], [])
     model.save(tmp_path)
@@ -168,16 +208,16 @@ def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokeni
 
 def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:
     layout = model.layout
-    found = layout.document(" It rained. ", 42)
-    assert not found.cut
-    assert (found.ids[0], found.ids[-1]) == (layout.begin, layout.end)
-    assert layout.tokenizer.decode(found.ids[1:-1].tolist()) == "Doc 0042: It rained. (Doc 0042)"
-    code, ids = [layout.digits[digit] for digit in (0, 0, 4, 2)], found.ids.tolist()
+    found, is_cut = layout.document(" It rained. ", 42)
+    assert not is_cut
+    assert (found[0], found[-1]) == (layout.begin, layout.end)
+    assert layout.tokenizer.decode(found[1:-1].tolist()) == "Doc 0042: It rained. (Doc 0042)"
+    code, ids = [layout.digits[digit] for digit in (0, 0, 4, 2)], found.tolist()
     assert sum(ids[place : place + 4] == code for place in range(len(ids))) == 2, "a token for each digit"
-    long = layout.document("word " * 500, 7421)
-    assert long.cut
-    assert len(long.ids) == DOCUMENT_TOKENS
-    assert layout.tokenizer.decode(long.ids[-12:].tolist()).endswith(" (Doc 7421)")
+    long, is_cut = layout.document("word " * 500, 7421)
+    assert is_cut
+    assert len(long) == DOCUMENT_TOKENS
+    assert layout.tokenizer.decode(long[-12:].tolist()).endswith(" (Doc 7421)")
     query = layout.query(" Who left? ")
     assert query[0] == layout.begin
     assert layout.tokenizer.decode(query[1:].tolist()) == (
@@ -191,4 +231,5 @@ def test_codes_are_distinct_and_repeatable() -> None:
     assert len(set(codes)) == 300
     assert codes == draw_codes(300, random.Random(5)) != draw_codes(300, random.Random(6))
     assert sorted(draw_codes(10_000, random.Random(0))) == list(range(10_000))
+    assert draw_codes(3, random.Random(5), "position") == [0, 1, 2]
     assert digits_of(42) == (0, 0, 4, 2)

@@ -16,7 +16,6 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 
 from spscanner_rag.lab.llm.language_models import (
-    LanguageModel,
     language_model_of,
     named_model,
     reply_text,
@@ -84,24 +83,16 @@ async def invoke_later(prompt: str) -> AIMessage:
 def test_every_kind(model: object, name: str) -> None:
     adapted = language_model_of(model)
     assert adapted.name == name
-    reply = adapted("Why? é")
+    reply = reply_text(adapted.response("Why? é"))
     assert reply == "WHY? É"
     assert type(reply) is str  # not a framework's subclass, which a JSON file would take and pickles not
 
 
-def test_content_in_blocks_without_a_text_of_its_own() -> None:
-    blocks = [{"type": "reasoning", "reasoning": "aha"}, {"type": "text", "text": "WH"}, "Y?", {"text": None}]
-    assert reply_text(SimpleNamespace(content=blocks)) == "WHY?"
-    assert reply_text(SimpleNamespace(content=[])) == ""
-
-
 def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
-    assert language_model_of(MockLLM(), name="echo")("hello") == "hello"
-    assert language_model_of(FakeListChatModel(responses=["one"]), name="fake")("hello") == "one"
-    assert language_model_of(RunnableLambda(shout), name="chain")("hello") == "HELLO"
-    adapted = language_model_of(shout)
-    assert language_model_of(adapted) is adapted
-    assert language_model_of(adapted, name="loud") == LanguageModel("loud", shout)
+    for model, said in ((MockLLM(), "hi"), (RunnableLambda(shout), "HI")):
+        adapted = language_model_of(model, name="given")
+        assert reply_text(adapted.response("hi")) == said
+        assert language_model_of(adapted) is adapted
 
 
 @pytest.mark.parametrize(
@@ -167,7 +158,7 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
         "def make():\n    return FakeListChatModel(responses=['made'], model_name='fake')\n"
         "def ask(prompt):\n    return prompt.upper()\n"
     )
-    assert named_model(f"{path}:ask")("a") == "A"
+    assert named_model(f"{path}:ask").response("a") == "A"
     path.write_text(path.read_text().replace(", model_name='fake'", ""))
     with pytest.raises(ValueError, match="has no name to store its replies under"):
         named_model(f"{path}:make")

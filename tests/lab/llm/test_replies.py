@@ -44,10 +44,6 @@ def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
     assert (replies.get(digest_of("m", "other")), len(replies)) == ("late", 2)
 
 
-def test_model_and_prompt_do_not_run_together() -> None:
-    assert digest_of("ab", "c") != digest_of("a", "bc")
-
-
 @pytest.mark.parametrize("cut", [1, 9, 100])
 def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "replies.jsonl"

@@ -19,8 +19,7 @@ from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
 from spscanner_rag.lab.synthesis.sources import framework_documents
-
-from .conftest import SETTINGS, Make, story
+from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 
 class Scripted:
@@ -125,12 +124,6 @@ def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: p
     assert make(Scripted(), tmp_path / "out").outcomes.examples >= 10
 
 
-def test_other_settings_are_refused(make: Make, tmp_path: Path) -> None:
-    make(Scripted(), tmp_path / "out")
-    with pytest.raises(ValueError, match="holds a run with other settings: seed: 0, now 1"):
-        make(Scripted(), tmp_path / "out", replace(SETTINGS, seed=1))
-
-
 @pytest.mark.parametrize("ends", [(1,), (6, 30), (9, 24, 38)])
 def test_an_interrupted_run_goes_on(
     make: Make, tmp_path: Path, whole: dict[str, bytes], ends: tuple[int, ...]
@@ -174,25 +167,15 @@ sys.exit(main(sys.argv[1:]))
     assert files_of(out) == whole
 
 
-def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
+def test_documents_of_both_frameworks_by_a_function(tmp_path: Path) -> None:
     from langchain_core.documents import Document as LangChainDocument
-    from langchain_core.language_models import FakeListChatModel
-    from langchain_core.messages import AIMessage
     from llama_index.core.schema import Document as LlamaIndexDocument
-
-    class Chat(FakeListChatModel):
-        """A chat model of LangChain that replies as the scripted model does."""
-
-        model_name: str = "chat"
-
-        def _call(self, messages: list[AIMessage], *rest: object, **options: object) -> str:
-            return scripted_reply(str(messages[-1].content))
 
     documents = [
         *(LlamaIndexDocument(text=story(number), id_=f"llama-{number}") for number in range(3)),
         *(LangChainDocument(story(number), id=f"chain-{number}") for number in range(3, 6)),
     ]
-    options = RunOptions(sources=(), llm=Chat(responses=["unused"]))
+    options = RunOptions(sources=(), llm=scripted_reply)
     with SynthesisRun(SETTINGS, options, tmp_path) as run:
         run.run(documents=framework_documents(documents))
         assert run.write()["train.jsonl"] == run.outcomes.examples >= 4

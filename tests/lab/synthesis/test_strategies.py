@@ -13,7 +13,6 @@ from spscanner_rag.encoder.embedders import Embedder
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts
-from spscanner_rag.lab.synthesis.making import RunOptions, maker_of
 from spscanner_rag.lab.synthesis.scripted import SCRIPTED, scripted_reply
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.strategies import (
@@ -26,8 +25,7 @@ from spscanner_rag.lab.synthesis.strategies import (
     window_of,
 )
 from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
-
-from .conftest import SETTINGS, Make, story
+from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 PROMPTS = read_prompts()
 
@@ -90,6 +88,22 @@ def test_the_farthest_link_is_taken_and_both_sides_are_labelled() -> None:
     assert any(unit_start - 800 <= start < unit_end + 800 for start, _ in spans)
 
 
+@pytest.mark.parametrize(("chunk", "tokens", "sentences"), [(5, 20, 5), (20, 1, 20), (3, 50, 6)])
+def test_a_chunk_is_of_units_as_released_or_of_sentences_as_in_the_paper(
+    chunk: int, tokens: int, sentences: int
+) -> None:
+    settings = replace(SETTINGS, chunk_units=chunk, unit_tokens=tokens)
+    found, sub = made(settings=settings), sub_document()
+    start, end = found.contexts[0]
+    assert sum(start <= sentence.start and sentence.end <= end for sentence in sub.sentences) == sentences
+
+
+def test_a_pair_s_question_has_a_circumstance_and_no_key_word_of_its_evidence() -> None:
+    asked = PROMPTS["pair_question"].instructions
+    assert "a circumstance that you invent" in asked
+    assert "shares no key word with the sentences that answer it" in asked
+
+
 def replying(**replies: str) -> object:
     """The scripted model, except for prompts with these sections."""
 
@@ -143,13 +157,6 @@ def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
         assert min(thirds) < 1.5 < max(thirds)
 
 
-def letters(texts: list[str]) -> object:
-    """Texts as counts of letters."""
-    return np.array(
-        [[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], float
-    )
-
-
 def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -> None:
     settings = replace(SETTINGS, strategy="chunk", sizes=(800,), weights=(1.0,))
     run = make(scripted_reply, settings=settings)
@@ -165,14 +172,6 @@ def test_an_answer_that_depends_on_nothing(make: Make) -> None:
     settings = replace(SETTINGS, strategy="chunk", sizes=(800,), weights=(1.0,))
     run = make(lambda prompt: "QUESTION: Who came?\nANSWER: Nobody.\nINDICES: NONE", settings=settings)
     assert run.outcomes.reasons == {"chunk_question: the answer depends on no sentence": 12}
-
-
-def test_pair_questions_need_both_chunks(make: Make, tmp_path: Path) -> None:
-    settings = replace(SETTINGS, strategy="pair", sizes=(1200,), weights=(1.0,))
-    run = make(scripted_reply, settings=settings, embedder=letters)
-    documents = list(read_documents([tmp_path / "out" / "train.jsonl"]))
-    assert len(documents) == run.outcomes.examples > 0
-    assert isinstance(maker_of(settings, RunOptions(sources=(), embedder=letters), None), PairMaker)
 
 
 def test_the_nearest_chunk_is_taken() -> None:

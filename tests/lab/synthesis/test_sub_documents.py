@@ -24,9 +24,7 @@ from spscanner_rag.lab.synthesis.sub_documents import (
     is_boilerplate,
     joined_units,
 )
-from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
-
-from .conftest import SETTINGS, story
+from tests.lab.synthesis.conftest import SETTINGS, story
 
 
 def words(text: str) -> int:
@@ -101,14 +99,6 @@ def test_licences_are_boilerplate() -> None:
     assert is_boilerplate(licence, spans)
     assert not is_boilerplate(story(1), [(0, len(story(1)))])
     assert not is_boilerplate("", [])
-
-
-def test_a_decontaminated_supply() -> None:
-    supply = Supply(SETTINGS, words, finder=SharedTextFinder([document(1)]))
-    list(supply.of([document(1), document(2)]))
-    assert supply.left_out == {"shares text with a test document": 1}
-    (message,) = supply.contaminated
-    assert message.startswith("d1: 100.0% of its sentences, most with d1: In year 1 of ")
 
 
 @settings(max_examples=50)

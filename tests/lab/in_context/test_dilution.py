@@ -1,0 +1,100 @@
+"""Attention dilution, against attention weights of transformers, and as a table over corpora of many sizes."""
+
+import copy
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag.lab.in_context.block_search import read_corpus
+from spscanner_rag.lab.in_context.dilution import dilution
+from spscanner_rag.lab.in_context.model import BlockSearchModel
+from tests.lab.in_context.conftest import TEXTS, with_settings
+from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask
+
+SCRIPT = Path(__file__).parents[3] / "examples" / "training" / "attention_dilution.py"
+
+
+@pytest.mark.parametrize("gold", [{0}, {4}, {1, 3}])
+def test_it_is_what_transformers_attends_to(model: BlockSearchModel, gold: set[int]) -> None:
+    plain = with_settings(copy.deepcopy(model).double(), attention="plain")
+    found = dilution(plain, plain.read_documents(TEXTS, CODES), QUERY, gold)
+    layers, seen = plain.decoder.model.layers, list[Any]()
+    lengths = [len(plain.layout.document(text, code)[0]) for text, code in zip(TEXTS, CODES, strict=True)]
+    document_of = torch.repeat_interleave(torch.tensor(lengths))
+    for layer in layers:
+        for module in (layer.self_attn.v_proj, layer.self_attn):
+            module.register_forward_hook(lambda *called: seen.append(called[-1]))
+    plain.decoder.set_attn_implementation("eager")
+    with_explicit_mask(plain, TEXTS, CODES)
+    for number, layer in enumerate(layers):
+        values, (output, weights) = seen[2 * number : 2 * number + 2]
+        own = weights[0, :, -1, : len(document_of)]  # (heads, document tokens), of the query's last token
+        per_head = values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)  # (tokens, heads, 8)
+        is_gold = torch.isin(document_of, torch.tensor(list(gold)))
+        of_gold = torch.einsum("ht,thw->hw", own * is_gold, per_head).flatten()
+        share = (of_gold @ layer.self_attn.o_proj.weight.T.detach()).norm() / output[0, -1].norm()
+        assert found.gold_share[number] == pytest.approx(share.item(), abs=1e-4)
+        best = torch.stack([own[:, document_of == place].amax(1) for place in range(5)], 1).log()
+        assert found.any_head[number] == bool(set(best.argmax(1).tolist()) & gold)
+        assert found.all_heads[number] == (int(best.sum(0).argmax()) in gold)
+
+
+@pytest.mark.parametrize("query", [QUERY, "What fell again?", "Who sailed with the ships?"])
+def test_more_documents_leave_less_of_the_gold_one(model: BlockSearchModel, query: str) -> None:
+    plain = with_settings(model, attention="plain")
+    texts = [f"{text} Part {part}." for part in range(20) for text in TEXTS]
+    shares = [
+        dilution(plain, read_corpus(plain, texts[:size]), query, {0}).gold_share for size in (5, 25, 100)
+    ]
+    assert shares[0][0] > shares[1][0] > shares[2][0]
+    routed = with_settings(plain, routing_layer=0, best_documents=1)
+    read = dilution(routed, read_corpus(routed, texts), query, {0, 1, 2, 3, 4})
+    assert all(
+        share == 0.0 or any_head for share, any_head in zip(read.gold_share, read.any_head, strict=True)
+    )
+
+
+def test_the_table_over_corpora_of_a_beir_folder(
+    model: BlockSearchModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model.save(tmp_path / "model")
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    documents = [{"_id": f"d{number}", "text": f"{TEXTS[number % 5]} Part {number}."} for number in range(30)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    queries = [{"_id": f"q{number}", "text": TEXTS[number]} for number in range(4)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    lines = "".join(f"q{number}\td{number}\t1\n" for number in range(4))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+    script = runpy.run_path(str(SCRIPT))
+    command = [str(SCRIPT), "--model", str(tmp_path / "model"), "--corpus", str(folder), "--queries", "3"]
+    monkeypatch.setattr(
+        sys, "argv", [*command, "--negatives", "2", "--sizes", "3", "6", "500", "--layer", "0"]
+    )
+    script["main"]()
+    header, _, *rows = capsys.readouterr().out.splitlines()
+    assert header == "| documents | recall@1 | R_any, layer 0 | R_sum | GoldShare |"
+    numbers = [[float(cell) for cell in re.findall(r"[\d.]+", row)] for row in rows]
+    assert [row[0] for row in numbers] == [3, 6, 9]
+    assert all(0 <= cell <= 1 for row in numbers for cell in row[1:4])
+    judged = script["read_beir"](folder)
+    found, gold = script["hard_corpus"](judged, ["q0", "q1"], 2)
+    names = [judged.documents[number].doc_id for number in found]
+    assert names[:2] == ["d0", "d1"]
+    assert sorted(int(name[1:]) % 5 for name in names) == [0, 0, 0, 1, 1, 1]
+    assert len(set(names)) == 6
+    assert {query: len(own) for query, own in gold.items()} == {"q0": 1, "q1": 1}
+    for wrong, message in ((["--sizes", "2"], "expected at least 3"), (["--layer", "4"], "expected 0 to 3")):
+        monkeypatch.setattr(sys, "argv", [*command, *wrong])
+        with pytest.raises(SystemExit):
+            script["main"]()
+        assert message in capsys.readouterr().err
