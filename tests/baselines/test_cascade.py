@@ -135,8 +135,8 @@ def test_errors() -> None:
     ):
         Cascade(BM25(), BM25("chunk"))
     Cascade(BM25(), BM25("chunk"), unit="sentence")
-    with pytest.raises(ValueError, match="cuts 'sentence' and the second 'chunk'"):
-        Cascade(BM25(), Cascade(BM25(ChunkSegmenter(50)), BM25("chunk")))
+    with pytest.raises(ValueError, match="cuts 'sentence' and the second 'chunk:50'"):
+        Cascade(BM25(), Cascade(BM25(ChunkSegmenter(50)), BM25("chunk:50")))
     with pytest.raises(ValueError, match="best is 0"):
         Cascade(BM25(), BM25(), best=0)
     with pytest.raises(ValueError, match="tokens is 0"):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
+from spscanner_rag.baselines.propositions import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
 
 transformers = pytest.importorskip("transformers")
 SCRIPT = Path(__file__).parents[2] / "examples" / "training" / "propositionizer.py"

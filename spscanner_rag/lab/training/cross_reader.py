@@ -28,7 +28,7 @@ FIRST_SCALE, FIRST_THRESHOLD = 20.0, 0.5
 NOISE = 0.03
 """Deviation of what is added to the cosines by which wrong windows are drawn."""
 
-NEAR_MISSES = 0.15
+NEAR_MISSES = 0.3
 """Share of questions that are exchanged for their near miss."""
 
 THRESHOLD_WEIGHT = 0.5

@@ -3,7 +3,6 @@
 import json
 import math
 import random
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +21,9 @@ from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.sentences import TokenEncoder
 from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
-from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.training.near_misses import names_of, near_miss
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
@@ -44,7 +44,6 @@ MOST_EVIDENCE = 60
 
 THRESHOLD_WEIGHT = 0.2
 
-_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][\w\u2019'-]+(?: [A-Z][\w\u2019'-]+)*|\b\d[\d,.]*\d\b|\b\d\b")
 
 Enclosed = Callable[[Sequence[int]], list[int]]
 
@@ -54,7 +53,7 @@ class Asked(NamedTuple):
 
     ids: list[int]
     relevant: NDArray[np.int64]
-    near_miss: list[int] | None = None  # its tokens with another name or number of the document in it
+    near_miss: list[int] | None = None  # the tokens of one that is left open
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +129,12 @@ def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], l
     units = SentenceSegmenter().segment(document.text)
     spans, asked = Spans.of(units), []
     rng = random.Random(document.doc_id)
-    names = sorted({found.group() for found in _NAME.finditer(document.text)})
+    names = names_of(document.text)
     for question in document.questions:
         relevant = np.flatnonzero(relevant_units(spans.starts, spans.ends, question.evidence))
         is_open = not question.answerable or not question.evidence
         if is_open or (0 < len(relevant) <= MOST_EVIDENCE and not question.ambiguous):
-            changed = None if is_open else _near_miss(question, document.text, names, rng)
+            changed = None if is_open else near_miss(question, document, names, rng)
             asked.append(
                 Asked(
                     encoder.question_ids(folded(question.text)),
@@ -144,26 +143,6 @@ def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], l
                 )
             )
     return [encoder.ids(unit.model_text) for unit in fold_units(units)], asked
-
-
-def _near_miss(question: Question, text: str, names: Sequence[str], rng: random.Random) -> str | None:
-    """A question with a name or number exchanged for another of the document, if it has any.
-
-    The sentence that answered it is then the best wrong one: a near miss.
-    """
-    found = list(_NAME.finditer(question.text))
-    if not found or not names:
-        return None
-    chosen = rng.choice(found)
-    known = question.text + "".join(text[start:end] for start, end in question.evidence)
-    others = [
-        name
-        for name in rng.sample(names, min(40, len(names)))
-        if name[0].isdigit() == chosen.group()[0].isdigit() and name not in known
-    ]
-    if not others:
-        return None
-    return question.text[: chosen.start()] + rng.choice(others) + question.text[chosen.end() :]
 
 
 class Finetuning(ABC):

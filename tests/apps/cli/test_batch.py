@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.batch import parts
+from spscanner_rag.apps.batch import batch_run
 from tests.apps.cli.conftest import Run
 
 
 @pytest.fixture(autouse=True)
 def _as_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "default_form", lambda: "jsonl")
+    monkeypatch.setattr(batch_run, "default_form", lambda: "jsonl")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training import encoder
 from spscanner_rag.lab.training.cross_reader import CrossTraining
@@ -72,21 +71,6 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
     assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
     with pytest.raises(ValueError, match="other steps"):
         EncoderTraining(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
-
-
-@pytest.mark.parametrize(
-    ("question", "near"),
-    [
-        ("When did Anna Berg sail?", "When did Otto Lind sail?"),
-        ("What did the ship carry in 1871?", "What did the ship carry in 1904?"),
-        ("Who carried tar?", None),  # no name to exchange
-    ],
-)
-def test_a_near_miss_names_another(question: str, near: str | None) -> None:
-    text = "In 1871 the ship of Anna Berg carried tar. A century on, in 1904, the heirs sold it to Otto Lind."
-    asked = Question("q", question, ((0, 42),))
-    names = ["1871", "1904", "Anna Berg", "Otto Lind"]
-    assert encoder._near_miss(asked, text, names, random.Random(0)) == near
 
 
 def test_a_cross_reader_learns_and_goes_on_where_it_ended(
