@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import corpus, import_time, long_documents, pictures, rerankers, serve, size, speed
+from benchmarks import corpus, import_time, long_documents, rerankers, serve, size, speed
 from benchmarks.report import describe_run, print_report
 
 
@@ -24,7 +24,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    for module in (speed, rerankers, long_documents, import_time, corpus, serve, size, pictures):
+    for module in (speed, rerankers, long_documents, import_time, corpus, serve, size):
         for command in module.add_commands(commands):
             command.add_argument("--out", type=Path, metavar="JSON", help="write the report to this file")
     return parser
