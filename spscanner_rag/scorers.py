@@ -133,7 +133,8 @@ def score_batch(
     if collection is not None and getattr(scorer, "uses_collection", False):
         options["collection"] = collection
     said: list[float | None] = []
-    if getattr(scorer, "says_answers", False):
+    says_answers = getattr(scorer, "says_answers", False)
+    if says_answers:
         options["answers"] = said
     arrays = many(filled, **options) if many is not None and filled else []
     if many is not None and len(arrays) != len(filled):
@@ -144,7 +145,8 @@ def score_batch(
     scored, probabilities = iter(arrays), iter(said)
     for query, text, units in requests:
         if answers is not None:
-            answers.append(next(probabilities, None) if units else 0.0 if "answers" in options else None)
+            of_empty = 0.0 if says_answers else None
+            answers.append(next(probabilities, None) if units else of_empty)
         if not units:
             yield np.zeros(0, np.float32)
         elif many is not None:
