@@ -162,10 +162,16 @@ class Reading:
         between_pieces: Callable[[], None] = lambda: None,
     ) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text; ``between_pieces`` of a long one may raise."""
-        units = self.cut(text, between_pieces) if units is None else units
-        units = fold_units(units) if self.folds else units
+        units = self.folded_units(text, units, between_pieces)
         tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
         return PreparedText(**vars(tokenized))
+
+    def folded_units(
+        self, text: str, units: Sequence[Unit] | None, between_pieces: Callable[[], None]
+    ) -> Sequence[Unit]:
+        """The units of a text, cut unless they are given, as the model and an encoder read them."""
+        units = self.cut(text, between_pieces) if units is None else units
+        return fold_units(units) if self.folds else units
 
     def cut(self, text: str, between_pieces: Callable[[], None] = lambda: None) -> Sequence[Unit]:
         """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""
