@@ -4,7 +4,7 @@
   const marks = [...document.querySelectorAll("article mark[id]")]; // in document order
   const best = document.querySelector("mark[data-rank='1']");
   const at = document.querySelector(".at");
-  const narrow = matchMedia("(max-width: 760px)").matches;
+  const narrow = matchMedia("(max-width: 760px)");
   let current = null; // the pick that was last gone to
 
   const scrolls = () => (getComputedStyle(main).overflowY === "auto" ? main : document.scrollingElement);
@@ -31,7 +31,7 @@
     if (!item) return;
     item.parentElement.classList.add("here");
     const list = item.closest("nav");
-    if (narrow) list.querySelector("details").open = false;
+    if (narrow.matches) list.querySelector("details").open = false;
     if (list.scrollHeight > list.clientHeight) item.scrollIntoView({ block: "nearest" });
   }
 
@@ -82,12 +82,13 @@
     if (button) return step(Number(button.dataset.step));
     const chosen = event.target.closest("button[data-view]");
     if (chosen) {
+      narrow.onchange = null;
       view(chosen.dataset.view);
       return current && show(current);
     }
     const link = event.target.closest("a[href^='#']");
     const target = link && document.getElementById(link.getAttribute("href").slice(1));
-    if (narrow && target?.closest("nav")) document.querySelector("nav details").open = true;
+    if (narrow.matches && target?.closest("nav")) document.querySelector("nav details").open = true;
     if (target && target.matches("mark")) {
       event.preventDefault();
       go(target, false);
@@ -145,8 +146,13 @@
   addEventListener("hashchange", arrive);
   addEventListener("popstate", arrive);
   for (const hidden of document.querySelectorAll(".steps[hidden]")) hidden.hidden = false;
-  view(narrow ? "text" : "pages"); // a page's letters are too small there
-  if (!arrive() && best) go(best, false);
+  function begin() {
+    view(narrow.matches ? "text" : "pages"); // a page's letters are too small there
+    if (current) show(current);
+    else if (!arrive() && best) go(best, false);
+  }
+  narrow.onchange = begin; // a frame may get its width after this has run
+  begin();
   if (scrolls() === main) main.focus({ preventScroll: true }); // so that its keys scroll the document
   mark_position();
 })();
