@@ -24,7 +24,10 @@ NEAR, WIDE = 1, 4
 LOWEST: Final = np.float32(-4)
 """The cross-reader's logit of a sentence that it has not read, or given less: how bad it is tells nothing."""
 
-NOTHING: Final = -6.0  # `one_answers` of a text of which nothing was worth reading
+NOTHING: Final = -6.0  # what the cross-reader says of a text of which nothing was worth reading
+BEST_COSINE: Final = 3.0
+"""What the best cosine counts in `one_answers`; of 3, 5, 8 and 10, 3 told near misses of unseen kinds best."""
+
 MOST_BYTES: Final = 2**28  # of the vectors that are kept for further questions: some 700,000 sentences
 _QUESTIONS_KEPT = 256
 _LARGEST_WEIGHT = 1000.0
@@ -62,8 +65,7 @@ class MeaningWeights:
     `WIDE` away. ``cross`` weighs the cross-reader's logit. ``texts`` weighs what a text of a collection loses to
     the best one by words; of 0.12, 0.4 and 1, 0.4 ranked documents best. ``mean`` and ``deviation`` are those of
     the encoder's cosines of unrelated texts, to which another encoder's cosines are scaled. ``answer_scale`` and
-    ``answer_bias`` make of a text's best logit, and ``whole`` times `one_answers`, the probability that it
-    answers; without a scale there is none. In the logits, to compare texts, it would rank them worse.
+    ``answer_bias`` make of `one_answers` the probability that a text answers; without a scale there is none.
     """
 
     scanner: float = 1.0
@@ -71,7 +73,6 @@ class MeaningWeights:
     near: float = 0.0
     wide: float = 0.0
     cross: float = 0.0
-    whole: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
     mean: float = 0.0
@@ -105,18 +106,12 @@ class MeaningWeights:
         """The logits of a text's sentences from those without and those of the cross-reader, each (sentences,)."""
         return np.asarray(logits + self.cross * np.maximum(read, LOWEST), np.float32)
 
-    def answerable(self, logits: NDArray[np.float32], one_answers: float = 0.0) -> float | None:
-        """The probability that one of a text's sentences answers; None where no weights say it.
-
-        ``logits``, (sentences,), are those of the sentences, and ``one_answers`` is the cross-reader's.
-        """
+    def answerable(self, one_answers: float) -> float | None:
+        """The probability that one of a text's sentences answers; None where no weights say it."""
         if not self.answer_scale:
             return None
-        if not len(logits):
-            return 0.0
-        best = float(logits.max()) + self.whole * one_answers
         # The sigmoid, which a hyperbolic tangent gives without overflow.
-        return (1 + math.tanh((self.answer_scale * best + self.answer_bias) / 2)) / 2
+        return (1 + math.tanh((self.answer_scale * one_answers + self.answer_bias) / 2)) / 2
 
 
 _all: "WeakSet[Meaning]" = WeakSet()
@@ -247,19 +242,21 @@ class Meaning:
         query: str,
         sentences: Sequence[str],
         logits: NDArray[np.float32],
+        cosines: NDArray[np.float32],
         before: Callable[[int], None] = lambda tokens: None,
         after_step: Callable[[int], None] = lambda tokens: None,
     ) -> tuple[NDArray[np.float32], float | None]:
         """Let the cross-reader read the likeliest of a text's folded sentences.
 
         Returns the logits, (sentences,), with its own, and the probability that one of the sentences answers, None
-        unless the weights are the encoder's own and say it. ``before`` and ``after_step`` are as for `vectors`.
+        unless the weights are the encoder's own and say it. ``cosines`` are those of the question, (sentences,);
+        ``before`` and ``after_step`` are as for `vectors`.
         """
-        said = 0.0
+        read = None
         if self.cross is not None and len(logits):
             read = self.cross.logits(folded(query), sentences, logits, before, after_step)
-            logits, said = self.weights.with_cross(logits, read), one_answers(read)
-        return logits, self.weights.answerable(logits, said) if self.own else None
+            logits = self.weights.with_cross(logits, read)
+        return logits, self.weights.answerable(one_answers(cosines, read)) if self.own else None
 
     @cached_property
     def _unrelated(self) -> tuple[float, float]:
@@ -287,13 +284,18 @@ def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:
     return float(np.mean(cosines)), max(float(np.std(cosines)), 1e-3)
 
 
-def one_answers(read: NDArray[np.float32]) -> float:
-    """How probably one of the sentences answers that the cross-reader gave these logits, (sentences,).
+def one_answers(cosines: NDArray[np.float32], read: NDArray[np.float32] | None) -> float:
+    """A score of how probably one of a text's sentences answers, by their cosines and what was read, (sentences,).
 
-    That is the logarithm of their summed exponentials, which its training holds below 0 where none answers; above
-    0 more of them say no more.
+    The cross-reader's logits say it by the logarithm of their summed exponentials, which its training holds below
+    0 where none answers. The scanner's logits have no part in it: near misses share more words with a question.
     """
-    return min(max(float(np.logaddexp.reduce(read)), NOTHING), 0.0)
+    if not len(cosines):
+        return -math.inf
+    score = BEST_COSINE * float(cosines.max())
+    if read is not None:
+        score -= float(np.logaddexp(0, -max(float(np.logaddexp.reduce(read)), NOTHING)))
+    return score
 
 
 def _smoothed(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:

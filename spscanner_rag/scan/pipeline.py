@@ -248,11 +248,11 @@ class Pipeline:
         for (request, asked), own in zip(run, windows, strict=True):
             parts = [next(read) for _ in own]
             logits = asked.logits(average_logits(own, parts, len(asked.text.units)))
-            if self.reading.meaning is None:
+            if self.reading.meaning is None or asked.cosines is None:
                 yield logits, None
             else:
                 yield self.reading.meaning.read_again(
-                    request.query, asked.text.sentences, logits, meter.expect, meter.after_step
+                    request.query, asked.text.sentences, logits, asked.cosines, meter.expect, meter.after_step
                 )
 
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -41,21 +42,6 @@ def test_logits_are_the_formula(values: list[float]) -> None:
         wide = np.mean(values[max(0, i - 4) : i + 5]) - cosine
         expected.append(-3 + 0.5 * scanner[i] + 10 * cosine + 2 * near + wide)
     np.testing.assert_allclose(WEIGHTS.logits(scanner, cosines), expected, atol=1e-4)
-
-
-def test_one_sentence_that_answers_is_enough() -> None:
-    says = replace(WEIGHTS, answer_scale=0.5, answer_bias=1)
-
-    def answerable(*logits: float) -> float:
-        said = says.answerable(np.array(logits, np.float32))
-        assert said is not None
-        return said
-
-    assert answerable(2.0) == pytest.approx(1 / (1 + np.exp(-2.0)))
-    assert answerable(-8.0) < answerable(-8.0, 3.0) == answerable(3.0)
-    assert answerable() == 0.0  # an empty text answers nothing
-    assert (answerable(3e38), answerable(-3e38)) == (1.0, 0.0)
-    assert WEIGHTS.answerable(np.ones(3, np.float32)) is None
 
 
 def test_weights_are_written_and_read() -> None:
@@ -172,13 +158,19 @@ class PlainEncoder:
         raise NotImplementedError
 
 
-def test_what_the_cross_reader_says_of_a_text_counts_in_its_probability_alone() -> None:
-    weights = MeaningWeights(cross=0.5, whole=1.0, answer_scale=1.0)
-    readings = [np.full(3, -np.inf), *(np.array([value, -np.inf, -5.0]) for value in (-4.5, -2, 1))]
-    said = [one_answers(read.astype(np.float32)) for read in readings]
-    assert said[0] == -6 < said[1] < -4 < said[2] < -1.5 < said[3] == 0
-    assert one_answers(np.full(3, -2, np.float32)) > said[2]  # one of three that may answer does
-    same = np.zeros(3, np.float32)
-    probabilities = [weights.answerable(same, one) for one in said]
-    assert probabilities == sorted(probabilities, key=lambda p: p or 0.0)
-    assert probabilities[3] == weights.answerable(same) == 0.5
+def test_a_text_answers_by_its_best_cosine_and_by_what_was_read() -> None:
+    weights = MeaningWeights(answer_scale=0.5, answer_bias=1)
+
+    def answerable(cosines: Sequence[float], read: Sequence[float] | None = None) -> float:
+        again = None if read is None else np.array(read, np.float32)
+        said = weights.answerable(one_answers(np.array(cosines, np.float32), again))
+        assert said is not None
+        return said
+
+    assert answerable([0.5, -0.9]) == pytest.approx(1 / (1 + np.exp(-(0.5 * 3 * 0.5 + 1))))
+    nothing = answerable([0.5, 0.1], [-np.inf, -np.inf])
+    rising = [answerable([0.5, 0.1], [value, -np.inf]) for value in (-7, -2, 1, 9)]
+    assert nothing == rising[0] < rising[1] < rising[2] < rising[3] < answerable([0.5, 0.1]) + 1e-9
+    assert answerable([0.5] * 3, [-2] * 3) > answerable([0.5] * 3, [-2, -9, -9])  # one of three that may does
+    assert answerable([]) == answerable([], []) == 0.0  # an empty text answers nothing
+    assert WEIGHTS.answerable(1.0) is None

@@ -41,8 +41,6 @@ class Fitted(NamedTuple):
 
 
 FIT_STEPS, FIT_RATE = 150, 0.05
-WHOLE = 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0
-"""Tried for `MeaningWeights.whole`."""
 _FEATURES = ("scanner", "sentence", "near", "wide")
 
 
@@ -119,12 +117,11 @@ def fitted_weights(
         clipped = {number: np.asarray(np.maximum(own, LOWEST), np.float32) for number, own in added.items()}
         columns = [np.stack([final[id(one)], clipped[id(one)]], axis=1) for one in answered]
         own, beside = _least_loss(columns, answered, (1.0, 1.0))
-        final = {number: own * final[number] + beside * clipped[number] for number in final}
-        scale, shift = fit_platt(np.concatenate([final[id(one)] for one in read]), relevant)
-        final = {number: scale * final[number] + shift for number in final}
+        both = [own * final[id(one)] + beside * clipped[id(one)] for one in read]
+        scale, shift = fit_platt(np.concatenate(both), relevant)
         weights = replace(_scaled(weights, scale * own, shift), cross=scale * beside)
-    scored = [(final[id(one)], added.get(id(one)), one.relevant) for one in (*read, *elsewhere)]
-    return replace(weights, **_answer_weights(scored))
+    said = [(one.cosines, added.get(id(one)), one.relevant) for one in (*read, *elsewhere)]
+    return replace(weights, **_answer_weights(said))
 
 
 def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
@@ -158,36 +155,25 @@ def _least_loss(
 def _answer_weights(
     read: Iterable[tuple[NDArray[np.float32], NDArray[np.float32] | None, NDArray[np.bool_]]],
 ) -> dict[str, float]:
-    """What makes of a text's best logit, and of what the cross-reader says, the probability that it answers.
+    """What makes of `one_answers` the probability that a text answers.
 
-    ``read`` has the logits of texts, those of the cross-reader, and which sentences are relevant. Texts that
+    ``read`` has the cosines of texts, the cross-reader's logits, and which sentences are relevant. Texts that
     answer are held against those that do not and, since these are few, against themselves without the sentences
-    that answer. Where too few were read, or the logit does not tell, nothing is said: the scale is 0.
+    that answer. Where too few were read, or the score does not tell, nothing is said: the scale is 0.
     """
-    best, whole, answers = list[float](), list[float](), list[bool]()
-
-    def add(logits: NDArray[np.float32], again: NDArray[np.float32] | None, answer: bool) -> None:
-        best.append(float(logits.max()))
-        whole.append(0.0 if again is None else one_answers(again))
-        answers.append(answer)
-
-    for logits, again, relevant in read:
-        if relevant.any():
-            for _ in range(2):  # so that about half of all answer
-                add(logits, again, True)
-        if (rest := ~relevant).any():
-            add(logits[rest], None if again is None else again[rest], False)
-    found = []
-    for share in WHOLE:
-        scores = np.array(best) + share * np.array(whole)
-        try:
-            scale, shift = fit_platt(scores, answers)
-        except ValueError:  # one kind only, or none that overlap
-            continue
-        loss = np.logaddexp(0, np.where(answers, -1, 1) * (scale * scores + shift)).mean()
-        found.append((float(loss), {"answer_scale": scale, "answer_bias": shift, "whole": share}))
-    least = min(found, key=lambda one: one[0])[1] if found else {"answer_scale": 0.0}
-    return least if least["answer_scale"] > 0 else {}
+    scores, answers = list[float](), list[bool]()
+    for cosines, again, relevant in read:
+        for some, answer in ((relevant | True, True), (~relevant, False)):
+            if some.any() and (relevant.any() or not answer):
+                score = one_answers(cosines[some], None if again is None else again[some])
+                times = 2 if answer else 1  # so that about half of all answer
+                scores += [score] * times
+                answers += [answer] * times
+    try:
+        scale, shift = fit_platt(np.array(scores), answers)
+    except ValueError:  # one kind only, or none that overlap
+        return {}
+    return {"answer_scale": scale, "answer_bias": shift} if scale > 0 else {}
 
 
 def _columns(one: Fitted) -> NDArray[np.float32]:
