@@ -16,7 +16,6 @@ import json
 import random
 import shutil
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -333,11 +332,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-
-
 @pytest.fixture(scope="session")
 def pdf_of() -> Callable[..., bytes]:
     """Makes a PDF of pages of lines; an empty page has no text."""
@@ -373,36 +367,3 @@ def pdf_of() -> Callable[..., bytes]:
         return file.getvalue()
 
     return pdf_of
-
-
-@pytest.fixture(scope="session")
-def docx_of() -> Callable[..., bytes]:
-    """Makes a DOCX of the XML of its body, with the styles "heading 1" and "heading 2" as H1 and H2."""
-    pytest.importorskip("lxml", reason="the extra files is not installed")
-
-    def docx_of(body: str, **more: bytes) -> bytes:
-        styles = "".join(
-            f'<w:style w:type="paragraph" w:styleId="H{level}"><w:name w:val="heading {level}"/></w:style>'
-            for level in (1, 2)
-        )
-        types = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-        parts = {
-            "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
-            '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-            f'<Override PartName="/word/document.xml" ContentType="{types}.document.main+xml"/>'
-            f'<Override PartName="/word/styles.xml" ContentType="{types}.styles+xml"/></Types>',
-            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
-            f'Type="{OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>',
-            "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
-            f'<Relationship Id="r2" '
-            f'Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
-            "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
-            "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
-        }
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in {**parts, **more}.items():
-                archive.writestr(name, content)
-        return file.getvalue()
-
-    return docx_of

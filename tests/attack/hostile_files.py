@@ -1,70 +1,19 @@
 """Files of hostile shapes, each of a size that grows with a number."""
 
-import io
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-
-
-def docx(
-    body: str = "", *, settings: Mapping[str, str] | None = None, relations: str = "", files: int = 0
-) -> bytes:
-    """A DOCX of the XML of its body and of ``settings`` (styles, numbering)."""
-    named = settings or {}
-    types = "".join(f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in named)
-    main = f'<Relationship Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'
-    parts = {
-        "[Content_Types].xml": "<Types/>",
-        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}">{relations}{main}</Relationships>',
-        "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}">{types}</Relationships>',
-        "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
-        **{
-            f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{part}</w:{kind}>'
-            for kind, part in named.items()
-        },
-        **{f"z{number}": "" for number in range(files)},
-    }
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return made.getvalue()
-
-
-def paragraph(text: str, properties: str = "") -> str:
-    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
-
-
-def item(text: str, level: str, number: str) -> str:
-    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
-
-
-def numbering(levels: str, lists: int = 1) -> dict[str, str]:
-    own = "".join(f'<w:num w:numId="{n}"><w:abstractNumId w:val="1"/></w:num>' for n in range(1, lists + 1))
-    return {"numbering": f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{own}'}
-
-
-def table(rows: str) -> str:
-    return f"<w:tbl>{rows}</w:tbl>"
-
+from tests.word import a_list, docx, item, level, paragraph, table
 
 BIG = "9" * 5000
+START = '<w:start w:val="{}"/>'
 SPAN = '<w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc>'
-MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 FRACTION = "<m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den>{}</m:den></m:f>"
 HALVES = f"<m:oMath>{FRACTION.format(FRACTION.format(FRACTION.format('')))}</m:oMath>"
 
 
-def level(start: str = "1", form: str = "decimal", text: str = "%1.") -> str:
-    properties = f'<w:start w:val="{start}"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>'
-    return f'<w:lvl w:ilvl="0">{properties}</w:lvl>'
-
-
 def many_lists(n: int) -> bytes:
-    return docx("".join(item("a", "0", str(1 + i)) for i in range(n)), settings=numbering(level(), n))
+    numbers = a_list(level(0, "%1."), overrides=[""] * n)
+    return docx("".join(item("a", of=1 + i) for i in range(n)), numbering=numbers)
 
 
 def merged_rows(n: int) -> bytes:
@@ -76,18 +25,18 @@ def merged_rows(n: int) -> bytes:
 def circle_of_styles(n: int) -> bytes:
     body = "".join(paragraph("a", f'<w:pStyle w:val="s{i}"/>') for i in range(n))
     style = '<w:style w:styleId="s{}"><w:basedOn w:val="s{}"/></w:style>'.format
-    return docx(body, settings={"styles": "".join(style(i, (i + 1) % n) for i in range(n))})
+    return docx(body, styles="".join(style(i, (i + 1) % n) for i in range(n)))
 
 
 SHAPES: dict[str, Callable[[int], bytes | str]] = {
     "docx: level of a list": lambda n: docx(
-        item("a", "30000000", "1") * n + item("b", BIG, "1"), settings=numbering(level())
+        item("a", "30000000") * n + item("b", BIG), numbering=a_list(level(0, "%1."))
     ),
     "docx: number in Roman": lambda n: docx(
-        item("a", "0", "1") * n, settings=numbering(level("999999999", "upperRoman", "%1" * 500))
+        item("a") * n, numbering=a_list(level(0, "%1" * 500, "upperRoman", START.format("999999999")))
     ),
     "docx: number in letters": lambda n: docx(
-        item("a", "0", "1") * n, settings=numbering(level(BIG, "lowerLetter"))
+        item("a") * n, numbering=a_list(level(0, "%1.", "lowerLetter", START.format(BIG)))
     ),
     "docx: lists": many_lists,
     "docx: relationships and files": lambda n: docx(
@@ -101,7 +50,7 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
         paragraph("a") + "<a " + " ".join(f"b{i}='1'" for i in range(n)) + "/>"
     ),
     "docx: deleted ends": lambda n: docx(paragraph("a", "<w:rPr><w:del/></w:rPr>") * n),
-    "docx: formulas": lambda n: docx(f'<w:p xmlns:m="{MATH}">{HALVES * n}</w:p>'),
+    "docx: formulas": lambda n: docx(f"<w:p>{HALVES * n}</w:p>"),
     "html: header of a long table": lambda n: (
         "<table><tr>" + "<th>column of data" * 30 + "<tr><td>a<td>b" * n + "</table>"
     ),

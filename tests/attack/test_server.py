@@ -31,8 +31,8 @@ from spscanner_rag.text.units import Unit
 from tests.apps.cli.serving import serving
 from tests.apps.serving.conftest import Asking, running, serve
 from tests.attack.conftest import Attempt
-from tests.attack.hostile_files import docx, paragraph
 from tests.attack.hostile_requests import Hostile, hostile_request
+from tests.word import docx, paragraph
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

@@ -4,13 +4,11 @@ import time
 
 import pytest
 
-pytest.importorskip("lxml", reason="the extra files is not installed")
-
 from spscanner_rag.files import reading
 from spscanner_rag.files.reading import read_bytes
-from tests.attack.hostile_files import docx, item, level, numbering, paragraph
+from tests.word import a_list, docx, item, level, paragraph
 
-LIST = docx(item("One.", "0", "1") * 3 + paragraph("Two — é \U0001f600."), settings=numbering(level()))
+LIST = docx(item("One.") * 3 + paragraph("Two — é \U0001f600."), numbering=a_list(level(0, "%1.")))
 FILES = {
     "a.md": b"# One\r\n\n- Two\n- Three \xc3\xa9\n\n|a|b|\n|-|-|\n|1|2|\n",
     "a.html": b"<h1>One</h1><p>Two.<ul><li>Three</ul><table><tr><th>a<th>b<tr><td>1<td>2</table>",

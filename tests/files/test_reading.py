@@ -12,6 +12,7 @@ import pytest
 from spscanner_rag import files
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import MOST_BYTES, read, read_all
+from tests.word import docx, paragraph
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,8 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     pdf_of: Callable[..., bytes],
-    docx_of: Callable[..., bytes],
 ) -> None:
-    page, words = b"<!DOCTYPE html><p>One.", docx_of("<w:p><w:r><w:t>One.</w:t></w:r></w:p>")
+    page, words = b"<!DOCTYPE html><p>One.", docx(paragraph("One."))
     for name, data in (
         ("a.md", b"# T\n\nOne."), ("a.HTM", b"<p>One."), ("saved", page), ("a.aspx", page),
         ("a.pdf", pdf_of([["One."]])), ("b", pdf_of([["One."]])), ("a.DOCX", words), ("c", words),
@@ -78,13 +78,13 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
     assert read(tmp_path / "page.txt").text == page.decode()  # a text about HTML, as its ending says
 
 
-def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes], docx_of: Callable[..., bytes]) -> None:
+def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     sheet = io.BytesIO()
     with zipfile.ZipFile(sheet, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
     for name, data, message in (
         ("a.txt", pdf_of([["One."]]), "got PDF; expected text, as its ending says: give it the ending .pdf"),
-        ("a.pdf", docx_of(""), "got DOCX; expected PDF, as its ending says: give it the ending .docx"),
+        ("a.pdf", docx(), "got DOCX; expected PDF, as its ending says: give it the ending .docx"),
         ("b.pdf", b"<html><p>Log in", "got HTML; expected PDF, as its ending says: give it the ending .html"),
         ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved whole"),
         ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
@@ -156,12 +156,11 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
 def test_a_missing_extra_names_the_line_that_installs_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    docx_of: Callable[..., bytes],
     name: str,
     data: bytes,
     module: str,
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    (tmp_path / name).write_bytes(data or docx_of(""))
+    (tmp_path / name).write_bytes(data or docx())
     with pytest.raises(ImportError, match=rf'needs {module}: pip install "\.\[files\]"'):
         read(tmp_path / name)
