@@ -2,10 +2,22 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from random import Random
 from typing import NamedTuple
+
+from spscanner_rag.apps.serving.schemas import (
+    Body,
+    CohereRerank,
+    Given,
+    Page,
+    Scan,
+    Score,
+    SeveralTexts,
+    TeiRerank,
+)
 
 TEXTS = [
     "The keeper left. ",
@@ -47,32 +59,18 @@ FILES = [
     b"* b\n",
 ]
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "/v1/scan": (
-        "query",
-        "text",
-        "documents",
-        "top_k",
-        "context",
-        "threshold",
-        "order",
-        "merge",
-        "stream",
-        "max_tokens",
-    ),
-    "/v1/rerank": ("query", "documents", "objects", "rank_fields", "top_n", "return_documents"),
-    "/v2/rerank": ("query", "documents", "objects", "top_n"),
-    "/rerank": ("query", "texts", "raw_scores", "return_text", "return_pruned_text", "pruned_sentences"),
-    "/v1/score": ("requests", "together", "collection"),
-    "/v1/segment": ("texts",),
-    "/v1/count_tokens": ("texts",),
-    "/v1/prepare": ("text", "file", "name"),
-    "/v1/page": ("query", "text", "file", "name", "top_k"),
-    "/v1/collections/": (),
-    "/v1/models": (),
-    "/": (),
+BODIES: dict[str, type[Body] | None] = {
+    "/v1/scan": Scan,
+    "/v1/rerank": CohereRerank,
+    "/v2/rerank": CohereRerank,
+    "/rerank": TeiRerank,
+    "/v1/score": Score,
+    "/v1/segment": SeveralTexts,
+    "/v1/count_tokens": SeveralTexts,
+    "/v1/prepare": Given,
+    "/v1/page": Page,
+    **dict.fromkeys(("/v1/collections/", "/v1/models", "/")),
 }
-_NAMES = {"objects": "documents"}  # fields of one name in two forms
 
 
 class Hostile(NamedTuple):
@@ -85,32 +83,36 @@ class Hostile(NamedTuple):
 
 def hostile_request(random: Random, largest: int) -> Hostile:
     """Draw a request whose body has about ``largest`` bytes at most."""
-    path = random.choice(list(FIELDS))
+    path = random.choice(list(BODIES))
     size = int(largest ** random.uniform(0.1, 1.0))
-    method = "GET" if not FIELDS[path] else "POST"
+    kind = BODIES[path]
     if path == "/v1/collections/":
         content = random.randbytes(min(size, 9_999)) + bytes(size)
         return Hostile("PUT", path + sha256(content).hexdigest(), content)
-    if method == "GET":
-        return Hostile(method, path, b"")
+    if kind is None:
+        return Hostile("GET", path, b"")
     if random.random() < 0.1:
-        return Hostile(method, path, _text(random, size).encode())
-    names = [name for name in FIELDS[path] if random.random() < 0.6 or name == "query"]
+        return Hostile("POST", path, _text(random, size).encode())
+    names = [name for name in kind.model_fields if random.random() < 0.6 or name == "query"]
     random.shuffle(names)
     large = random.choice(names or [""])
-    fields = [
-        f'"{_NAMES.get(name, name)}":{_value(random, name, size if name == large else 200)}' for name in names
-    ]
+    fields = []
+    for name in names:
+        own = kind.model_fields[name].annotation
+        fields.append(f'"{name}":{_value(random, name, own, size if name == large else 200)}')
     if random.random() < 0.1:
         fields += [f'"{number}":{random.choice(ITEMS)}' for number in range(size // 12)]
-    return Hostile(method, path, ("{" + ",".join(fields) + "}").encode("utf-8", "replace"))
+    return Hostile("POST", path, ("{" + ",".join(fields) + "}").encode("utf-8", "replace"))
 
 
-def _value(random: Random, name: str, size: int) -> str:
-    """JSON of a field: mostly what it expects, else anything."""
+def _value(random: Random, name: str, kind: object, size: int) -> str:
+    """JSON of a field of a type: mostly what it expects, else anything."""
     if random.random() < 0.2:
         return _anything(random, size)
-    return _EXPECTED.get(name, _text_json)(random, size)
+    if kind is bool:
+        return random.choice(["true", "false", "1"])
+    usual = _number if re.search("int|float", str(kind)) else _text_json
+    return _EXPECTED.get(name, usual)(random, size)
 
 
 def _anything(random: Random, size: int) -> str:
@@ -168,9 +170,9 @@ def _number(random: Random, _: int) -> str:
 
 _EXPECTED: dict[str, Callable[[Random, int], str]] = {
     "query": lambda random, size: _text_json(random, min(size, 9_000)),
-    "documents": _texts,
+    "documents": lambda random, size: random.choice([_texts, _objects])(random, size),
     "texts": _texts,
-    "objects": _objects,
+    "instruction": lambda random, _: random.choice(['""', "null", '"x"']),
     "requests": _requests,
     "rank_fields": lambda random, size: json.dumps([random.choice(["text", "t1", "t2"])] * min(2_000, size)),
     "file": _file,
@@ -179,11 +181,4 @@ _EXPECTED: dict[str, Callable[[Random, int], str]] = {
     ),
     "collection": lambda random, _: json.dumps("0" * random.choice([64, 3])),
     "order": lambda random, _: random.choice(['"score"', '"document"', '"x"']),
-    **dict.fromkeys(
-        ("top_k", "context", "threshold", "merge", "max_tokens", "top_n", "pruned_sentences"), _number
-    ),
-    **dict.fromkeys(
-        ("return_documents", "raw_scores", "return_text", "return_pruned_text", "together", "stream"),
-        lambda random, _: random.choice(["true", "false", "1"]),
-    ),
 }

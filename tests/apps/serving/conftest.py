@@ -1,5 +1,6 @@
 """A real server on this machine, with a tiny scanner."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,24 @@ from spscanner_rag.apps.serving.connections import config_of
 from spscanner_rag.apps.serving.limits import Limits
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.apps.serving.service import Service
+
+POSTED = "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n"
+
+
+def connected(client: httpx.Client, data: bytes = b"") -> socket.socket:
+    """A connection to the server of a client, over which some bytes were sent."""
+    assert client.base_url.port is not None
+    connection = socket.create_connection(("127.0.0.1", client.base_url.port), timeout=30)
+    connection.sendall(data)
+    return connection
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 class Asking(httpx.Client):

@@ -31,6 +31,7 @@ from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
 from spscanner_rag.scorers import ScanCancelled
+from tests.apps.serving.conftest import wait_until
 
 
 @pytest.fixture
@@ -59,10 +60,7 @@ def job(
 
 def wait_until_idle(queue: ReadingQueue) -> None:
     """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
-    end = time.monotonic() + 10
-    while (queue.waiting, queue.characters) != (0, 0):
-        assert time.monotonic() < end, f"still {queue.waiting} jobs and {queue.characters} characters"
-        time.sleep(0.002)
+    wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
 
 
 def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
@@ -84,8 +82,7 @@ def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanne
 def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
     long = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
     queue.submit(long)
-    while queue.waiting:
-        time.sleep(0.005)
+    wait_until(lambda: not queue.waiting)
     for number in range(5):
         short = job(queue.pipeline, "He left.", client=str(number))
         queue.submit(short)
@@ -157,8 +154,7 @@ def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, pas
     wait_until_idle(queue)
     leaves = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
     queue.submit(leaves)
-    while not leaves.future.running():
-        time.sleep(0.001)
+    wait_until(leaves.future.running)
     leaves.future.cancel()
     leaves.cancel()
     with pytest.raises(ScanCancelled):
@@ -222,8 +218,7 @@ def test_long_jobs_read_together_have_no_more_characters_than_one_request(tiny_s
         jobs = [job(queue.pipeline, text, client=str(number)) for number in range(LONG_LANES)]
         for each in jobs:
             queue.submit(each)
-        while queue.waiting > 1:
-            time.sleep(0.005)
+        wait_until(lambda: queue.waiting == 1)
         time.sleep(0.1)
         assert queue.waiting == 1
     jobs[0].cancel()
@@ -231,13 +226,15 @@ def test_long_jobs_read_together_have_no_more_characters_than_one_request(tiny_s
     queue.close()
 
 
-def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
-    queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_requests=2))
+@pytest.mark.parametrize("limits", [{"waiting_requests": 2}, {"waiting_characters": 60}])
+def test_a_full_queue_refuses_and_says_when_to_come_back(
+    tiny_scanner: Scanner, limits: dict[str, int]
+) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(**limits))  # type: ignore[arg-type]
     with queue._turns.held("long"):
         held = job(queue.pipeline, "He left.")
         queue.submit(held)
-        while queue.waiting:  # taken, but its turn does not come
-            time.sleep(0.005)
+        wait_until(lambda: not queue.waiting)  # taken, but its turn does not come
         for _ in range(2):
             queue.submit(job(queue.pipeline, "He left."))
         with pytest.raises(RefusedError) as refused:
@@ -337,8 +334,7 @@ def test_a_turn_that_has_just_begun_is_not_passed_on(monkeypatch: pytest.MonkeyP
     with turns.held("long"):
         thread = threading.Thread(target=take)
         thread.start()
-        while not turns._waiting["short"]:
-            time.sleep(0.001)
+        wait_until(lambda: bool(turns._waiting["short"]))
         turns.pass_on("long")
         assert not taken.is_set()
         turns._since -= 3600.0
@@ -382,8 +378,7 @@ def test_short_work_goes_first_after_a_turn_of_long_work() -> None:
         for kind, name in (("long", "second long"), ("short", "short")):
             thread = threading.Thread(target=take, args=(kind, name))
             thread.start()
-            while not turns._waiting[kind]:  # type: ignore[index]
-                time.sleep(0.001)
+            wait_until(lambda kind=kind: bool(turns._waiting[kind]))  # type: ignore[misc]
             threads.append(thread)
         turns.pass_on("long")
         order.append("first long goes on")

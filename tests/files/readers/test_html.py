@@ -1,4 +1,4 @@
-"""HTML: the text that a page shows, and its blocks."""
+"""HTML: the text that a page shows: blocks, numbers of lists, tables, formulas, and what it does not show."""
 
 from collections.abc import Sequence
 
@@ -115,3 +115,157 @@ def test_any_nesting_keeps_its_text(parts: list[str]) -> None:
     for block in found.blocks:
         assert end <= block.start < block.end <= len(found.text)
         end = block.end
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<ol start=9><li>a<li>b</ol><ol><li>c</ol>", "9. a|10. b|1. c"),
+        ("<ol start=0><li>a<li value=-3>b<li>c</ol>", "0. a|-3. b|-2. c"),
+        ("<ol reversed><li>a<ol><li>x<li>y</ol><li>b</ol>", "2. a|1. x|2. y|1. b"),
+        ("<ol><li>x</ol><ol hidden><li>x</ol><ol reversed start=7><li>a<li>b</ol>", "1. x|7. a|6. b"),
+        ("<ol type=A start=26><li>a<li>b</ol>", "Z. a|AA. b"),
+        ("<ol type=i><li>a<li>b<li type=1>c<li>d</ol>", "i. a|ii. b|3. c|iv. d"),
+        ("<ol style='list-style-type: upper-roman' start=4><li>a</ol>", "IV. a"),
+        ("<ol style='list-style: none'><li>(a) x<li>(b) y</ol>", "(a) x|(b) y"),
+        ("<ol start=99999999999 type=a><li>a</ol><ol start=5000 type=I><li>b</ol>", "a. a|5000. b"),
+        ("<ol start=x><li value=''>a</ol><ul type=a><li value=4>b</ul>", "1. a|- b"),
+    ],
+)
+def test_numbers_of_lists(body: str, expected: str) -> None:
+    assert page(body).text.split("\n\n") == expected.split("|")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("<tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>e", "a | b\na | c\nd | e"),
+        ("<tr><td>a<td rowspan=0>b<tr><td>c<tr><td>d", "a | b\nc | b\nd | b"),
+        ("<tr><td colspan=2 rowspan=2>a<td>b<tr><td>c", "a |  | b\na |  | c"),
+        ("<tr><td>a<td colspan=3>b<tr><td>c<td>d<td>e<td>f", "a | b |  |\nc | d | e | f"),
+        ("<tr><td colspan=x rowspan=-1>a<td>b", "a | b"),
+    ],
+)
+def test_merged_cells_keep_the_columns(rows: str, expected: str) -> None:
+    assert page(f"<table>{rows}</table>").text == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        ("<tr><td><b>City</b><td><strong>People</strong><tr><td>Riga<td>910", "City | People"),
+        ("<tr><td><th>1990<th>2000<tr><th>Riga<td>910<td>760", "| 1990 | 2000"),
+        (
+            "<tr><td colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910",
+            "City | People",
+        ),
+        ("<tr><td>City<td>Year<td>People<tr><td>Riga<td>1990<td>910", "City | Year | People"),
+        ("<tr><th>Tenant<td>Anne Reed<tr><th>Rent<td>40 marks", None),
+        ("<tr><td><b>Tenant</b><td>Anne<tr><td><b>Rent</b><td>40", None),
+        ("<tr><td><b>Tenant:</b><td><b>Anne</b><tr><td>Rent:<td>40", None),
+        ("<tr><td><b>a</b><td><b>b</b><tr><td><b>c</b><td><b>d</b>", None),
+    ],
+)
+def test_a_header_is_marked_or_looks_so(rows: str, header: str | None) -> None:
+    found = page(f"<table>{rows}</table>")
+    last = found.blocks[-1].header
+    assert (last and found.text[slice(*last)]) == header
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("It fell.<sup>1</sup> It", "It fell.¹ It"),
+        ("10<sup>3</sup> m<sup>-2</sup>", "10³ m⁻²"),
+        ("the 5<sup>th</sup>, so.<sup>[2]</sup> H<sub>2</sub>O", "the 5th, so.[2] H2O"),
+    ],
+)
+def test_raised_numbers_stay_raised(body: str, expected: str) -> None:
+    assert page(f"<p>{body}</p>").text == expected
+
+
+def test_headers_of_several_rows_and_without_rows() -> None:
+    found = page(
+        "<table><tr><th rowspan=2>City<th colspan=2>People<tr><th>1990<th>2000<tr><td>Riga<td>910<td>760</table>"
+        "<table><tr><th>Lone<th>row</table>"
+        "<table><thead><tr><td>Part<td>Price</thead><tbody><tr><td>Nut<td>3</table>"
+    )
+    assert blocks(found) == [
+        ("header", "City | People |\nCity | 1990 | 2000"),
+        ("row", "Riga | 910 | 760"),
+        ("row", "Lone | row"),
+        ("header", "Part | Price"),
+        ("row", "Nut | 3"),
+    ]
+    assert found.blocks[1].header == (found.blocks[0].start, found.blocks[0].end)
+
+
+TEX = "<annotation encoding='application/x-tex'>E</annotation>"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}</semantics></math>", "k=7"),
+        ("<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac></math>", "(a+1)/2"),
+        ("<math> <msup> <mi>r</mi> <mn>2</mn> </msup> <mtext> if </mtext> <mi>t</mi> </math>", "r^2 if t"),
+        (
+            "<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2</mn></msqrt></math>",
+            "3√x√2",
+        ),
+        (f"<math alttext='F'><semantics><mrow></mrow>{TEX}</semantics></math>", "E"),
+        ("<math alttext='c^2'><mspace></mspace></math>", "c^2"),
+        ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>", "m=3"),
+        ("<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi></math>", "∑_i^9 k"),
+        ("<script type='math/tex'>x < 5</script>", "x < 5"),
+        (
+            f"<span class=katex><span class=katex-mathml><math><mi>u</mi>{TEX}</math></span>"
+            "<span class=katex-html aria-hidden=true>u</span></span>",
+            "u",
+        ),
+    ],
+)
+def test_formulas_are_text_once(body: str, expected: str) -> None:
+    assert page(f"<p>Let {body}</p>").text == f"Let {expected}"
+    assert page(f"<table><tr><td>a<td>{body}</table>").text == f"a | {expected}"
+    assert page(f"<div>{body} holds.<p>Then.").text == f"{expected} holds.\n\nThen."
+
+
+def test_readings_stand_behind_their_word() -> None:
+    found = page("<p><ruby>大<rp>(</rp><rt>おお</rt><rp>)</rp>阪<rt>さか</ruby>へ行く")
+    assert found.text == "大阪(おおさか)へ行く"
+    assert page("<p><ruby>a<rt>b<rt>c<p>d").text == "a(bc)\n\nd"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p style='visibility: hidden'>no</p>",
+        "<div style='VISIBILITY:\n collapse'><p>no</p></div>",
+        "<dialog><p>no</p></dialog>",
+        "<dialog id=x class=y>no</dialog>",
+        "<div popover>no</div>",
+        "<div id='onetrust-banner-sdk'><p>We use cookies.</p><button>Accept</button></div>",
+        "<section class='site cookie-consent is-open' aria-label=x>no<ul><li>no</ul></section>",
+        "<div role=dialog aria-label='Cookie banner'>no</div>",
+        "<aside class='gdpr-popup'>no</aside>",
+        "<div class='eu-cookie-compliance-x'>no</div><div class='privacy-banner'>no</div>",
+    ],
+)
+def test_what_is_hidden_or_a_banner_is_not_read(hidden: str) -> None:
+    assert page(f"<p>One.{hidden}<p>Two.").text == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<dialog open>yes</dialog>",
+        "<details><summary>yes</summary></details>",
+        "<div class='cookie-recipes consent-form'>yes</div>",
+        "<article class='cookie-notice'>yes</article>",
+        "<div style='visibility: visible'>yes</div>",
+    ],
+)
+def test_what_is_shown_is_read(shown: str) -> None:
+    assert page(f"<p>One.</p>{shown}<p>Two.").text == "One.\n\nyes\n\nTwo."
+    assert read_html("a.html", b"<html><body style='visibility:hidden' class='cookie-bar'>yes").text == "yes"
