@@ -30,7 +30,7 @@ from spscanner_rag.retrieval.held import (
     check_own_first_stage,
 )
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.options import SentenceSearch
+from spscanner_rag.retrieval.options import Prompt, SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options
@@ -52,6 +52,7 @@ __all__ = [
     "Order",
     "OwnFirstStage",
     "Piece",
+    "Prompt",
     "ReadBounds",
     "ReadText",
     "ReadTokens",

@@ -25,6 +25,9 @@ from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 if TYPE_CHECKING:
     from spscanner_rag.encoder.meaning import Meaning
 
+Prompt = Callable[[str, list[Any]], str]
+"""What a language model gets of a question and its results."""
+
 SENT_SEPARATOR = "\n\n"  # what frameworks write between two results
 BUDGETS_TRIED = 10  # of text alone, until what is sent fits `max_tokens`
 
@@ -39,6 +42,7 @@ class SentenceSearch:
     return_nodes: ReturnNodes = "sentence"
     keep_retrieval_score: bool = False
     keep_compression: bool = False
+    prompt: Prompt | None = None
     collection: CollectionIndex | None = None
 
     @classmethod
@@ -70,9 +74,13 @@ class SentenceSearch:
         return_nodes, known = options["return_nodes"], get_args(ReturnNodes)
         if return_nodes not in known:
             raise ValueError(f"return_nodes: got {return_nodes!r}; expected one of {', '.join(known)}")
-        return cls(
-            choice, selection, batch_size, return_nodes, options["keep_retrieval_score"], keep_compression
-        )
+        prompt = options.get("prompt")
+        if prompt is not None and not callable(prompt):
+            raise ValueError(
+                f"prompt: got {type(prompt).__name__}; expected a function of the question and the results"
+            )
+        rest = options["keep_retrieval_score"], keep_compression, prompt
+        return cls(choice, selection, batch_size, return_nodes, *rest)
 
     def meaning(self) -> "Meaning | None":
         """The scorer's `Meaning`, if it has one; loads the scorer."""
@@ -110,7 +118,7 @@ class SentenceSearch:
 
         answer = chosen(self.selection)
         if self.selection.max_tokens is not None and self.return_nodes != "node":
-            answer = self._within_budget(answer, chosen)
+            answer = self._within_budget(query, answer, chosen)
         if self.keep_compression and answer.found:
             count = self.token_counter()
             assert count is not None, "`of` asks for a counter"
@@ -150,17 +158,22 @@ class SentenceSearch:
             answer.add_piece(own.best, text, own.piece, cut_down)
 
     def _within_budget(
-        self, answer: Answer[Item, Result], chosen: Callable[[Selection], Answer[Item, Result]]
+        self,
+        query: str,
+        answer: Answer[Item, Result],
+        chosen: Callable[[Selection], Answer[Item, Result]],
     ) -> Answer[Item, Result]:
-        """The answer, or a smaller one where what the framework sends beside its text exceeds the budget."""
+        """The answer, or a smaller one where what is sent beside its text exceeds the budget."""
         most, count = self.selection.max_tokens, self.token_counter()
         assert most is not None
         assert count is not None, "`of` asks for a counter"
-        if all(answer.sent(result) == answer.content(result) for result in answer.found):
+        if self.prompt is None and all(answer.sent(each) == answer.content(each) for each in answer.found):
             return answer
         counted = cache(count)  # most sentences come again
 
         def tokens(of: Answer[Item, Result]) -> int:
+            if self.prompt is not None:
+                return count(self._prompt(query, of.found))
             return sum(counted(of.sent(result) + SENT_SEPARATOR) for result in of.found)
 
         if (sent := tokens(answer)) <= most:
@@ -180,7 +193,19 @@ class SentenceSearch:
         if fits:
             return fits[1]
         answer.found.clear()
+        if (alone := tokens(answer)) > most:
+            raise ValueError(
+                f"max_tokens: got {most}, but the prompt has {alone} without results; expected more, or a "
+                "shorter question"
+            )
         return answer
+
+    def _prompt(self, query: str, found: list[Result]) -> str:
+        assert self.prompt is not None
+        made: object = self.prompt(query, list(found))
+        if not isinstance(made, str):
+            raise TypeError(f"prompt: returned {type(made).__name__}; expected the text that is sent")
+        return made
 
     @property
     def at_once(self) -> int:
@@ -195,7 +220,7 @@ class SentenceSearch:
         return resolve_counter(count_tokens)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        options = self.return_nodes, self.keep_retrieval_score, self.keep_compression
+        options = self.return_nodes, self.keep_retrieval_score, self.keep_compression, self.prompt
         return type(self), (self.choice.without_weights(), self.selection, self.batch_size, *options)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, SkipValidation, model_validator
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.answers import ReturnNodes
-from spscanner_rag.retrieval.options import SentenceSearch
+from spscanner_rag.retrieval.options import Prompt, SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import hide_token_in_fields
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
@@ -61,9 +62,13 @@ class ScanFields(BaseModel):
     """Minimum probability that a document answers, from 0 to 1; what is below gives no result."""
 
     max_tokens: SkipValidation[int | None] = None
-    """Token budget of all results together, with the metadata that LlamaIndex sends with each; None for none."""
+    """Token budget of all results together, with the metadata that LlamaIndex sends with each, or of the whole
+    ``prompt``; None for none."""
 
-    count_tokens: SkipValidation[Callable[[str], int] | str | None] = None
+    prompt: SkipValidation[SkipJsonSchema[Prompt] | None] = None
+    """A function of a question and its results that returns the text that a language model gets."""
+
+    count_tokens: SkipValidation[SkipJsonSchema[Callable[[str], int]] | str | None] = None
     """Token counter: a callable or the name of a tiktoken encoding. None: the scanner's own tokenizer."""
 
     context_sentences: SkipValidation[int] = 0

@@ -153,6 +153,42 @@ def test_limits(host: Host, top_k: int) -> None:
         assert sum(map(len, texts(ask(max_tokens=budget, count_tokens=len)))) <= budget
 
 
+TEMPLATES = [
+    (lambda found: f"{found.text}\n", "{context}\nQuestion: {question}"),
+    (lambda found: f"[{found.metadata['path']}, page 3] {found.text}", "Be short.\n\n{context}\n{question}"),
+    (
+        lambda found: f"- {found.id} says {found.text!r}\n\n",
+        "Only what is said counts:\n{context}\n{question}",
+    ),
+]
+
+
+@all_four
+@pytest.mark.parametrize("mode", ["sentence", "pruned"])
+@pytest.mark.parametrize("written", TEMPLATES)
+def test_a_budget_holds_for_the_whole_prompt(host: Host, mode: str, written: Any) -> None:
+    shown, template = written
+    docs = [Doc(doc.text, doc.id, {"path": "reports/of the year.pdf"}) for doc in DOCS]
+
+    def prompt(question: str, results: list[Any]) -> str:
+        context = "".join(shown(host.found(result)) for result in results)
+        return template.format(context=context, question=question)
+
+    def ask(**options: Any) -> list[Any]:
+        made = host.of(
+            docs, scorer=WordScorer(), count_tokens=len, return_nodes=mode, prompt=prompt, **options
+        )
+        return list(host.call(made, QUERY, host.given(docs)))
+
+    every, least = ask(), len(prompt(QUERY, []))
+    for budget in (least, least + 200, least + 500, 5000):
+        found = ask(max_tokens=budget)
+        assert len(prompt(QUERY, found)) <= budget
+        assert len(prompt(QUERY, found)) >= least + (budget - least) / 3 or len(found) == len(every)
+    with pytest.raises(ValueError, match=f"max_tokens: got {least - 1}, but the prompt has {least} without"):
+        ask(max_tokens=least - 1)
+
+
 class Sure(WordScorer):
     """Says how probably a text answers."""
 
@@ -267,6 +303,7 @@ def test_every_result_has_the_tokens_of_all_on_request(host: Host, mode: str) ->
             ("threshold", float("nan")),
             ("require_answer", 2),
             ("max_tokens", 0),
+            ("prompt", "{context}"),
         ),
         *(("count_tokens", "no_such"), ("count_tokens", 3), ("context_sentences", -1), ("order", "best")),
         *(("merge_adjacent", "yes"), ("diversity", 2), ("batch_size", 0), ("return_nodes", "nodes")),

@@ -58,6 +58,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "threshold": 0.25,
         "require_answer": None,
         "max_tokens": 100,
+        "prompt": None,
         "count_tokens": "o200k_base",
         "context_sentences": 2,
         "order": "document",
@@ -132,7 +133,7 @@ def test_a_scanner_with_a_segmenter_of_its_own_is_not_silently_another(tiny_chec
         SPScannerPostprocessor.from_dict(data)
 
 
-@pytest.mark.parametrize("name", ["scorer", "count_tokens"])
+@pytest.mark.parametrize("name", ["scorer", "count_tokens", "prompt"])
 def test_objects_have_to_be_given_again(name: str) -> None:
     value: Any = PlainScorer() if name == "scorer" else len
     post = SPScannerPostprocessor(**{name: value})

@@ -46,8 +46,8 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     `NodeWithScore` that has the logit and the document's score too.
 
     Which model scores and which sentences are selected is said by the fields of `ScanFields` and those below.
-    `to_dict` stores no ``documents`` and no ``docstore``, and only the name of a ``scorer`` or ``count_tokens``
-    that is an object: pass it again to ``from_dict(data, scorer=...)``.
+    `to_dict` stores no ``documents`` and no ``docstore``, and only the name of a ``scorer``, ``prompt`` or
+    ``count_tokens`` that is an object: pass it again to ``from_dict(data, scorer=...)``.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     limits: ClassVar = ("top_n", "top_n_per_document")
     shared_by_copies: ClassVar = (
-        "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens"
+        "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens", "prompt"
     )  # fmt: skip
 
     scanner: SkipJsonSchema[Scanner | None] = Field(default=None, exclude=True, repr=False)
@@ -67,9 +67,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     scorer: Any = Field(default=None, repr=False)
     """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""
-
-    count_tokens: SkipValidation[SkipJsonSchema[Callable[[str], int]] | str | None] = None
-    """Token counter: a callable or the name of a tiktoken encoding. None: the scanner's own tokenizer."""
 
     top_n: SkipValidation[int | float | str | None] = 50
     """Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
@@ -121,7 +118,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _as_name(cls, value: object) -> object:
         return str(value).removeprefix("torch.")  # also accepts torch's own objects
 
-    @field_validator("scorer", "count_tokens", mode="before")
+    @field_validator("scorer", "count_tokens", "prompt", mode="before")
     @classmethod
     def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
         _refuse_name(str(info.field_name), value)
@@ -184,7 +181,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
             return {name: _plain(option) for name, option in value.items() if name != "token"}
         return value
 
-    @field_serializer("scorer", "count_tokens")
+    @field_serializer("scorer", "count_tokens", "prompt")
     def _named(self, value: object) -> object:
         return value if value is None or isinstance(value, str) else _object_name(value)
 

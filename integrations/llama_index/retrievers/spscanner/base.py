@@ -21,6 +21,7 @@ from spscanner_rag.retrieval import (
     HeldCorpus,
     Order,
     OwnFirstStage,
+    Prompt,
     ReadBounds,
     ReadTokens,
     ReturnNodes,
@@ -84,8 +85,8 @@ class SPScannerRetriever(BaseRetriever):
         nothing is retrieved.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         The scorer; see `SPScannerPostprocessor`.
-    threshold, require_answer, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity,
-    always_keep
+    threshold, require_answer, max_tokens, prompt, count_tokens, context_sentences, order, merge_adjacent,
+    diversity, always_keep
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
@@ -126,6 +127,7 @@ class SPScannerRetriever(BaseRetriever):
         threshold: float | None = None,
         require_answer: float | None = None,
         max_tokens: int | None = None,
+        prompt: Prompt | None = None,
         count_tokens: CountTokens | str | None = None,
         context_sentences: int = 0,
         order: Order = "score",
@@ -146,7 +148,7 @@ class SPScannerRetriever(BaseRetriever):
             "model": model, "scanner": scanner, "scorer": scorer, "device": device, "dtype": dtype,
             "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
             "top_k_per_document": top_k_per_document, "threshold": threshold,
-            "require_answer": require_answer, "max_tokens": max_tokens,
+            "require_answer": require_answer, "max_tokens": max_tokens, "prompt": prompt,
             "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
             "merge_adjacent": merge_adjacent, "diversity": diversity, "always_keep": always_keep,
             "batch_size": batch_size,
