@@ -172,16 +172,28 @@ class Meaning:
         sentences = fold_texts(sentences)
         key = digest_of(sentences)
         with self._alone(key, lambda: after_step(0)):  # another thread may be about to keep them
-            kept = self.known(key)
+            kept = self._stored(key, len(sentences))
             if kept is None:
-                kept = self.store.get(self.encoder.digest, key) if self.store else None
-                if kept is None or len(kept.rows) != len(sentences):
-                    laid = self.encoder.laid(sentences)
-                    before(laid.tokens)
-                    kept = self.encoder.read(laid, after_step)
-                    if self.store:
-                        self.store.put(self.encoder.digest, key, kept)
+                laid = self.encoder.laid(sentences)
+                before(laid.tokens)
+                kept = self.encoder.read(laid, after_step)
+                if self.store:
+                    self.store.put(self.encoder.digest, key, kept)
                 self.keep(key, kept)
+        return kept
+
+    def has(self, sentences: Sequence[str]) -> bool:
+        """True if `vectors` of these sentences reads nothing."""
+        sentences = fold_texts(sentences)
+        return self._stored(digest_of(sentences), len(sentences)) is not None
+
+    def _stored(self, key: str, n_sentences: int) -> SentenceVectors | None:
+        kept = self.known(key)
+        if kept is None and self.store:
+            kept = self.store.get(self.encoder.digest, key)
+            if kept is None or len(kept.rows) != n_sentences:
+                return None
+            self.keep(key, kept)
         return kept
 
     @contextmanager

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -42,6 +43,7 @@ from spscanner_rag.text.offsets import Offsets, check_offsets
 if TYPE_CHECKING:
     from spscanner_rag import Scanner
     from spscanner_rag.encoder.meaning import Meaning
+    from spscanner_rag.scan.prepare import PreparedText
 
 # \b keeps the program's help from re-wrapping a paragraph.
 JSON_LAYOUT = """JSON is one object:
@@ -59,6 +61,11 @@ lower left of a page, for a PDF. --format jsonl writes a passage with its path o
 probability that the document answers, where the checkpoint says it; rank counts the sentences of all
 documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
+
+
+MEASURED_SECONDS = 1.0  # of reading, after which its speed is known
+WORTH_A_LINE = 5.0  # seconds
+SCANS_FASTER = 6  # times, than the encoder reads
 
 
 class OutputOrder(StrEnum):
@@ -192,6 +199,7 @@ class _Reading:
 
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
+        self.told = False  # how long it takes
         self.prepared = [
             scanner.pipeline.prepare(each.text, segment(scanner, each.text, each.blocks))
             for each in documents
@@ -207,43 +215,62 @@ class _Reading:
     def _encode(self, meaning: "Meaning") -> None:
         from spscanner_rag.scan.pipeline import Meter
 
-        with self._bar("encoding") as start:
-            for number, each in enumerate(self.prepared):
+        left = [each for each in self.prepared if not meaning.has(each.sentences)]
+        with self._bar("encoding", left) as start:
+            for number, each in enumerate(left):
                 meter = Meter(start(number))
                 meaning.vectors(each.sentences, meter.expect, meter.after_step)
 
     @contextmanager
-    def _bar(self, doing: str) -> Iterator[Callable[[int], Progress | None]]:
-        """Within the block, one bar over the tokens of all documents: from a document's number to its progress."""
-        if not self.progress:
+    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[[int], Progress | None]]:
+        """Within the block, one bar over the tokens of all texts: from a text's number to its progress."""
+        if not self.progress or not texts:
             yield lambda number: None
             return
         from rich.progress import TextColumn, TimeRemainingColumn
 
         from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
-        console, sizes = open_console(sys.stderr), [len(each.input_ids) for each in self.prepared]
+        console, sizes = open_console(sys.stderr), [len(each.input_ids) for each in texts]
+        first: tuple[float, int] | None = None  # report: what comes before it is loading, too
         columns = TextColumn("tokens"), TimeRemainingColumn()
         with progress_bars(console, *columns, transient=console.is_terminal) as bars:
             task = bars.add_task(doing, total=sum(sizes))
 
             def start(number: int) -> Progress:
                 before, name = sum(sizes[:number]), f"{doing} {number + 1} of {len(sizes)} documents"
-                return lambda done, total: bars.update(
-                    task, description=name, completed=before + sizes[number] * done // max(total, 1)
-                )
+
+                def progress(done: int, total: int) -> None:
+                    read = before + sizes[number] * done // max(total, 1)
+                    bars.update(task, description=name, completed=read)
+                    nonlocal first
+                    first = first or (monotonic(), read)
+                    if line := self._estimate(doing, read - first[1], sum(sizes), monotonic() - first[0]):
+                        console.print(line)
+
+                return progress
 
             yield start
 
+    def _estimate(self, doing: str, read: int, total: int, seconds: float) -> str:
+        """What the first question reads and how long that takes, once it is known; empty if not worth a line."""
+        if self.told or seconds < MEASURED_SECONDS or not read:
+            return ""
+        self.told = True
+        tokens = sum(len(each.input_ids) for each in self.prepared)
+        takes = (total + (tokens / SCANS_FASTER if doing == "encoding" else 0)) * seconds / read
+        return f"reading {tokens:,} tokens, about {takes:.0f} s" if takes >= WORTH_A_LINE else ""
+
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
         """The documents with their scores for a question, and what is selected of all of them."""
-        with self._bar("scanning") as start:
+        with self._bar("scanning", self.prepared) as start:
             results = [
                 self.scanner.scan_units(
                     query, each.text, prepared, collection=self.collection, progress=start(number)
                 )
                 for number, (each, prepared) in enumerate(zip(self.documents, self.prepared, strict=True))
             ]
+        self.told = True
         return select_together(self.documents, results, selection)
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,25 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoin
     assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
     assert scan(document, "--no-progress").err == ""
     assert scan(document).err == ""  # standard error is no terminal here
+
+
+@pytest.mark.parametrize(
+    ("measured", "worth", "said"),
+    [(0.0, 0.0, 1), (0.0, 1e6, 0), (1e6, 0.0, 0)],
+    ids=["long", "short", "early"],
+)
+def test_the_first_question_says_what_it_reads_and_how_long(
+    run: Run, document: Path, monkeypatch: pytest.MonkeyPatch, measured: float, worth: float, said: int
+) -> None:
+    command = import_module("spscanner_rag.apps.cli.scan")
+    monkeypatch.setattr(command, "MEASURED_SECONDS", measured)
+    monkeypatch.setattr(command, "WORTH_A_LINE", worth)
+    tokens = len(Scanner.from_pretrained(encoder=None).pipeline.prepare(TEXT, None).input_ids)
+    for options in ([document], ["--no-cache", document]):
+        shown = run("scan", "-q", QUESTION, "--progress", *options, document).err
+        assert (
+            len(re.findall(f"^reading {2 * tokens} tokens, about [0-9]+ s *$", shown, re.MULTILINE)) == said
+        )
 
 
 # Errors
