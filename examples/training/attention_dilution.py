@@ -1,17 +1,21 @@
 r"""Measures attention dilution (Gollapudi et al. 2026, section 4): what a query reads of its gold document.
 
-    python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER --sizes 500 1000 2500 5000
+    python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER --sizes 500 1000 2500 5000 \
+        --plot dilution.svg
 
 ``--model`` is a folder of a Qwen3 model or of `block_search.py`, ``--corpus`` one in BEIR's layout. A table in
 Markdown has, for corpora of N documents: recall@1 of the decoded codes; R_any and R_sum, how often a head, or all
 heads together, rank a gold document first (figure 3); GoldShare, the gold document's part of the layer's output
-(table 1). The paper has 400 queries and layer 19 of 28; 24 negatives of each query make its 10,000 documents.
+(table 1). ``--plot`` draws the columns over N. The paper has 400 queries and layer 19 of 28; 24 negatives of each
+query make its 10,000 documents.
 
 A corpus of N documents, in our reading, is the first N of: the gold documents of all queries, then each query's
 nearest negative, then each one's second, ... Nearest is by BM25; the paper's nearest are an embedding model's.
 """
 
 import argparse
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -26,9 +30,12 @@ from spscanner_rag.lab.in_context.block_search import read_corpus, search
 from spscanner_rag.lab.in_context.dilution import dilution
 from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel
 
+COLUMNS = ("recall@1", "R_any", "R_sum", "GoldShare")
+FORMATS = (".png", ".svg", ".pdf")
+
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and draw it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -43,7 +50,12 @@ def main() -> None:
     parser.add_argument("--best-documents", type=int, help="that upper layers read; default: the model's own")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"draw the table: {', '.join(FORMATS)}")
     given = parser.parse_args()
+    if given.plot is not None and given.plot.suffix.lower() not in FORMATS:
+        parser.error(f"--plot {given.plot}: expected a name that ends with {', '.join(FORMATS)}")
+    if given.plot is not None and find_spec("matplotlib") is None:
+        parser.error("--plot draws with matplotlib: pip install matplotlib")
     own = {"attention": given.attention, "best_documents": given.best_documents}
     model = BlockSearchModel.from_pretrained(
         given.model, dtype=given.dtype, device=given.device,
@@ -57,14 +69,17 @@ def main() -> None:
     queries = list(islice(judged.queries, given.queries))
     numbers, gold = hard_corpus(judged, queries, given.negatives)
     least = len({number for own in gold.values() for number in own})
-    print(
-        f"| documents | recall@1 | R_any, layer {layer} | R_sum | GoldShare |\n|---|---|---|---|---|",
-        flush=True,
-    )
+    if min(given.sizes) < least:
+        parser.error(
+            f"--sizes {min(given.sizes)}: expected at least {least}, the gold documents of the queries"
+        )
+    print(f"| documents, layer {layer} | {' | '.join(COLUMNS)} |\n{'|---' * (len(COLUMNS) + 1)}|", flush=True)
+    measured = {}
     for size in sorted({min(size, len(numbers)) for size in given.sizes}):
-        if size < least:
-            parser.error(f"--sizes {size}: expected at least {least}, the gold documents of the queries")
-        print(f"| {size:,} | {' | '.join(row(model, judged, numbers[:size], gold, layer))} |", flush=True)
+        measured[size] = row(model, judged, numbers[:size], gold, layer)
+        print(f"| {size:,} | {' | '.join(f'{mean:.3f}' for mean in measured[size])} |", flush=True)
+    if given.plot is not None:
+        draw(given.plot, measured, f"layer {layer}, {len(queries):,} queries")
 
 
 def hard_corpus(
@@ -89,7 +104,7 @@ def hard_corpus(
 
 def row(
     model: BlockSearchModel, judged: JudgedCorpus, numbers: list[int], gold: dict[str, set[int]], layer: int
-) -> list[str]:
+) -> list[float]:
     """Recall@1, R_any, R_sum and GoldShare of a layer, averaged over the queries."""
     documents = read_corpus(model, [judged.documents[number].text for number in numbers])
     measured = []
@@ -101,7 +116,22 @@ def row(
         measured.append(
             (first in places, read.any_head[layer], read.all_heads[layer], read.gold_share[layer])
         )
-    return [f"{mean:.3f}" for mean in np.mean(measured, 0)]
+    means: list[float] = np.mean(measured, 0).tolist()
+    return means
+
+
+def draw(path: Path, measured: Mapping[int, Sequence[float]], title: str) -> None:
+    """Draw each of `COLUMNS` as a line over the number of documents."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    for name, values in zip(COLUMNS, zip(*measured.values(), strict=True), strict=True):
+        axes.plot(list(measured), values, marker="o", label=name, gid=name)
+    axes.set(title=title, xlabel="documents", xscale="log")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,17 @@ from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line
 
 MODEL_CARD = "README.md"
 
+_PASSAGE_MODELS = {
+    "reranker": (
+        "a reranker",
+        "Reads a passage together with a question and gives the pair a relevance logit.",
+    ),
+    "embedder": (
+        "an embedding model",
+        "Gives a question and the passages that answer it vectors that are alike.",
+    ),
+}
+
 
 def write_model_card(
     folder: Path,
@@ -68,11 +79,13 @@ def _encoder(record: dict[str, Any]) -> str:
 def _opening(name: str, stage: str, reader: str) -> list[str]:
     """Title, description and usage; ``reader`` is the class that reads a reranker."""
     shown = one_line(name)
-    if stage == "reranker":
-        call = f'reranker = {reader}({json.dumps(shown)}, "passage")'
+    if stage != "evidence":
+        kind, does = _PASSAGE_MODELS[stage]
+        reader = "Dense" if stage == "embedder" else reader
+        call = f'{stage} = {reader}({json.dumps(shown)}, "passage")'
         return [
-            f"# {markdown_text(name)}: a reranker",
-            "Reads a passage together with a question and gives the pair a relevance logit.",
+            f"# {markdown_text(name)}: {kind}",
+            does,
             f"```python\nfrom spscanner_rag.baselines import {reader}\n\n{call}\n```",
         ]
     call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"

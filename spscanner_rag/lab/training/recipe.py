@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 _CHOICES = {
-    "stage": ("evidence", "reranker"),
+    "stage": ("evidence", "reranker", "embedder"),
     "schedule": ("cosine", "linear", "constant"),
     "dtype": ("bfloat16", "float32", "auto"),
     "rerank_unit": ("sentence", "chunk", "passage", "document"),
 }
 _AT_LEAST_ONE = (
     "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
-    "final_validation_questions source_cap rerank_negatives"
+    "final_validation_questions source_cap"
 ).split()
-_AT_LEAST_ZERO = "ranking_weight calibration_questions lexical_least_units rerank_random".split()
+_AT_LEAST_ZERO = (
+    "ranking_weight calibration_questions lexical_least_units rerank_negatives rerank_random".split()
+)
 _SHARES = "warmup_share cooldown_share random_place_share unanswerable_share ema_decay".split()
 
 MAY_CHANGE = frozenset(
@@ -35,7 +37,8 @@ class Recipe:
     """
 
     stage: str = "evidence"
-    """`"evidence"` trains a scanner; `"reranker"` a reranker of passages: Mamba, or a transformer (`--base`)."""
+    """`"evidence"` trains a scanner; `"reranker"` a reranker of passages: Mamba, or a transformer (`--base`);
+    `"embedder"` a sentence-transformers model (`--base`)."""
     steps: int = 15000
     """Optimizer steps. The paper trains 15,625, and its 1.3b model 6,250."""
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
@@ -83,7 +86,7 @@ class Recipe:
     unanswerable_share: float = 0.0
     """Share of sequences without an answer."""
     rerank_unit: str = "passage"
-    """The unit that a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
+    """The unit that is ranked: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
     rerank_negatives: int = 15
     rerank_random: int = 0
     """Passages without the answer, nearest by BM25, and how many of them are random instead."""
@@ -129,8 +132,12 @@ class Recipe:
                 "expected at most as many random ones as there are negatives",
             ),
             (
-                self.stage == "reranker" and (self.lexical_match or self.lexical_prior),
-                "lexical_match or lexical_prior is true, but a reranker has no lexical channel; expected false",
+                self.stage == "reranker" and not self.rerank_negatives,
+                "rerank_negatives is 0; expected at least 1, since a reranker compares",
+            ),
+            (
+                self.stage != "evidence" and (self.lexical_match or self.lexical_prior),
+                f"lexical_match or lexical_prior is true, which stage {self.stage!r} does not use; expected false",
             ),
             (
                 self.lexical_surroundings and not self.lexical_prior,

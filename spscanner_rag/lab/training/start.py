@@ -41,6 +41,8 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
             "give one of --base and --config"
         )
+    if recipe.stage == "embedder" and files.base is None:
+        raise ValueError('stage is "embedder" with --config; expected --base with an embedding model')
     if files.config is not None:
         shape = _read_shape(files.config, recipe.vocab_size, recipe)
         if recipe.recall_start and shape.mixer is not None:

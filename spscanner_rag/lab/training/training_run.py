@@ -14,6 +14,7 @@ from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.embedder import EmbedderStage
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.lab.training.stages.transformer import TransformerStage, is_transformer
@@ -136,8 +137,8 @@ class TrainingRun:
 
 
 def _stage_of(files: RunFiles, recipe: Recipe) -> type[EvidenceStage]:
-    if recipe.stage == "evidence":
-        return EvidenceStage
+    if recipe.stage != "reranker":
+        return EvidenceStage if recipe.stage == "evidence" else EmbedderStage
     return TransformerStage if is_transformer(files.base) else RerankerStage
 
 

@@ -5,9 +5,11 @@ import json
 import re
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +20,7 @@ from tests.lab.in_context.conftest import TEXTS, with_settings
 from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask
 
 SCRIPT = Path(__file__).parents[3] / "examples" / "training" / "attention_dilution.py"
+Command = Callable[..., dict[str, Any]]
 
 
 @pytest.mark.parametrize("gold", [{0}, {4}, {1, 3}])
@@ -60,12 +63,9 @@ def test_more_documents_leave_less_of_the_gold_one(model: BlockSearchModel, quer
     )
 
 
-def test_the_table_over_corpora_of_a_beir_folder(
-    model: BlockSearchModel,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.fixture
+def command(model: BlockSearchModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs the script on a tiny BEIR folder, and gives what it defines."""
     model.save(tmp_path / "model")
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
@@ -76,25 +76,70 @@ def test_the_table_over_corpora_of_a_beir_folder(
     lines = "".join(f"q{number}\td{number}\t1\n" for number in range(4))
     (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
     script = runpy.run_path(str(SCRIPT))
-    command = [str(SCRIPT), "--model", str(tmp_path / "model"), "--corpus", str(folder), "--queries", "3"]
-    monkeypatch.setattr(
-        sys, "argv", [*command, "--negatives", "2", "--sizes", "3", "6", "500", "--layer", "0"]
-    )
-    script["main"]()
+    given = [
+        "--model",
+        str(tmp_path / "model"),
+        "--corpus",
+        str(folder),
+        "--queries",
+        "3",
+        "--negatives",
+        "2",
+    ]
+
+    def run(*options: str) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *given, *options])
+        script["main"]()
+        return script
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "PDF"])
+def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
+    kind: str, command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"dilution.{kind}"
+    script = command("--sizes", "3", "6", "500", "--layer", "0", "--plot", str(picture))
     header, _, *rows = capsys.readouterr().out.splitlines()
-    assert header == "| documents | recall@1 | R_any, layer 0 | R_sum | GoldShare |"
+    assert header == "| documents, layer 0 | recall@1 | R_any | R_sum | GoldShare |"
     numbers = [[float(cell) for cell in re.findall(r"[\d.]+", row)] for row in rows]
     assert [row[0] for row in numbers] == [3, 6, 9]
     assert all(0 <= cell <= 1 for row in numbers for cell in row[1:4])
-    judged = script["read_beir"](folder)
+    judged = script["read_beir"](tmp_path / "beir")
     found, gold = script["hard_corpus"](judged, ["q0", "q1"], 2)
     names = [judged.documents[number].doc_id for number in found]
     assert names[:2] == ["d0", "d1"]
     assert sorted(int(name[1:]) % 5 for name in names) == [0, 0, 0, 1, 1, 1]
     assert len(set(names)) == 6
     assert {query: len(own) for query, own in gold.items()} == {"q0": 1, "q1": 1}
-    for wrong, message in ((["--sizes", "2"], "expected at least 3"), (["--layer", "4"], "expected 0 to 3")):
-        monkeypatch.setattr(sys, "argv", [*command, *wrong])
-        with pytest.raises(SystemExit):
-            script["main"]()
-        assert message in capsys.readouterr().err
+    drawn = picture.read_bytes()
+    assert drawn.startswith({"svg": b"<?xml", "png": b"\x89PNG", "PDF": b"%PDF"}[kind])
+    if kind == "svg":
+        lines = re.findall(r'<g id="(recall@1|R_any|R_sum|GoldShare)">\s*<path d="([^"]+)', drawn.decode())
+        assert [name for name, _ in lines] == list(script["COLUMNS"])
+        heights = [[float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)] for _, path in lines]
+        values = [[row[column] for row in numbers] for column in range(1, 5)]
+        assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999  # an SVG's y runs downwards
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--sizes", "2"], "expected at least 3"),
+        (["--layer", "4"], "expected 0 to 3"),
+        (["--plot", "dilution.jpeg"], "expected a name that ends with .png, .svg, .pdf"),
+        (["--plot", "dilution.svg"], "pip install matplotlib"),
+    ],
+)
+def test_what_cannot_be_measured_or_drawn_is_refused_first(
+    wrong: list[str], message: str, command: Command, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SystemExit):
+        command(*wrong)
+    written = capsys.readouterr()
+    assert message in written.err
+    assert not written.out

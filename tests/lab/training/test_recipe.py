@@ -47,10 +47,16 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("sequence_tokens = [8]", "expected lengths of at least 64"),
         ("dtype = 'int8'", "expected 'bfloat16' or 'float32' or 'auto'"),
         ("ema_decay = 1.0", "expected a number from 0 to below 1"),
-        ("stage = 'teacher'", "stage is 'teacher'; expected 'evidence' or 'reranker'$"),
+        ("stage = 'teacher'", "stage is 'teacher'; expected 'evidence' or 'reranker' or 'embedder'$"),
         ("ranking_weight = -1", "ranking_weight is -1.0; expected at least 0"),
         ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
-        ("stage = 'reranker'\nlexical_match = true", "a reranker has no lexical channel"),
+        (
+            "stage = 'reranker'\nlexical_match = true",
+            "lexical_prior is true, which stage 'reranker' does not use",
+        ),
+        ("stage = 'embedder'\nlexical_prior = true", "which stage 'embedder' does not use"),
+        ("stage = 'reranker'\nrerank_negatives = 0", "rerank_negatives is 0; expected at least 1"),
+        ("rerank_negatives = -1", "rerank_negatives is -1; expected at least 0"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         (
             "rerank_negatives = 3\nrerank_random = 4",
@@ -82,7 +88,7 @@ RECIPES = sorted((REPOSITORY / "examples" / "training").glob("*.toml"))
 @pytest.mark.parametrize("path", RECIPES, ids=[path.stem for path in RECIPES])
 def test_the_recipes_in_examples_can_be_read(path: Path) -> None:
     recipe = read_recipe(path)
-    assert recipe.stage == ("reranker" if path.stem == "reranker" else "evidence")
+    assert recipe.stage == (path.stem if path.stem in ("reranker", "embedder") else "evidence")
 
 
 def table_of_keys() -> str:

@@ -101,7 +101,7 @@ class PassageDraw:
             return None
         right = (drawn.document, int(draw.choice(np.flatnonzero(relevant))))
         wrong = self._wrong_places(drawn, relevant, draw)
-        return [right, *wrong] if wrong else None
+        return [right, *wrong] if wrong or not self._recipe.rerank_negatives else None
 
     def _wrong_places(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
         """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""

@@ -17,6 +17,7 @@ from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
+from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective, pair_logits
 from spscanner_rag.lexical.words import index_words
@@ -25,6 +26,9 @@ from spscanner_rag.text.units import Segmenter
 
 RERANKED = 50
 """A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
+
+ScoreTexts = Callable[[str, Sequence[str]], NDArray[np.float32]]
+"""From a question and texts to their logits: (texts,)."""
 
 _MEASURES = ("mrr@10", "recall@1", "recall@10")
 
@@ -40,12 +44,15 @@ class RerankerStage(EvidenceStage):
         self._pairs = MambaPairs(PairReader.of(checkpoint.tokenizer))
         return checkpoint
 
-    def objective(self, start: Checkpoint) -> RerankerObjective:
+    def objective(self, start: Checkpoint) -> Objective:
         """The passage with the answer among hard negatives."""
-        recipe = self._recipe
-        self._segmenter = segmenter_of(cast(UnitKind, recipe.rerank_unit))
-        self._drawn = passages = PassageDraw(self._documents, recipe, self._segmenter)
-        return RerankerObjective(passages, self._pairs, recipe)
+        return RerankerObjective(self.passages(), self._pairs, self._recipe)
+
+    def passages(self) -> PassageDraw:
+        """The supply of questions with passages."""
+        self._segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
+        self._drawn = passages = PassageDraw(self._documents, self._recipe, self._segmenter)
+        return passages
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint as it is: only the order of a reranker's logits is trained."""
@@ -56,6 +63,12 @@ class RerankerStage(EvidenceStage):
         sample = self._validation_sample(final)
         if not sample:
             return None
+        with torch.inference_mode():
+            measures = validate(self.scorer(checkpoint), self._segmenter, sample)
+        return Validation.of(measures["macro"]["mrr@10"], measures, "ranking")
+
+    def scorer(self, checkpoint: Checkpoint) -> ScoreTexts:
+        """What a validation ranks by."""
         recipe = self._recipe
 
         def score(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -63,13 +76,7 @@ class RerankerStage(EvidenceStage):
             found = pair_logits(self._pairs, checkpoint.model, pairs, recipe.tokens_per_pass, "float32")
             return found.cpu().numpy()
 
-        with torch.inference_mode():
-            measures = validate(score, self._segmenter, sample)
-        return Validation.of(measures["macro"]["mrr@10"], measures, "ranking")
-
-
-ScoreTexts = Callable[[str, Sequence[str]], NDArray[np.float32]]
-"""From a question and texts to their logits: (texts,)."""
+        return score
 
 
 def validate(

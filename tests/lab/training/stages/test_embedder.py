@@ -1,0 +1,146 @@
+"""The embedder stage: its loss against the formula, whole runs of tiny models, and what is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.embedder import EmbedderObjective
+from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
+
+library = pytest.importorskip("sentence_transformers")
+CPU = torch.device("cpu")
+ANSWERS = {
+    "Who signed the treaty?": "The captain signed it.",
+    "Who wrote the date in the book?": "The keeper wrote in it.",
+    "Was the well dry?": "It was dry and he left.",
+    "Who rang?": "It rained and the bell rang.",
+}
+COLUMNS = [
+    PassageColumn("Who left?", ("The captain left.", "The bell rang.")),
+    PassageColumn("Who wrote?", ("The keeper wrote.", "It rained.", "The well was dry.")),
+    PassageColumn("Who rang the bell?", ("The bell rang.", "The captain left.")),
+]
+SaveBert = Callable[[Path, int | None], Path]
+
+
+def encoder(folder: Path, save_bert: SaveBert, similarity: str) -> Path:
+    model = library.SentenceTransformer(str(save_bert(folder / "bert", None)), device="cpu")
+    model.similarity_fn_name = similarity
+    model.save(str(folder / "base"))
+    return folder / "base"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    """Parts of a log: paragraphs that each answer one question, in another order each."""
+    lines = []
+    for number in range(12):
+        paragraphs = np.random.default_rng(number).permutation([*ANSWERS.values(), f"In {number}."]).tolist()
+        text = "\n\n".join(paragraphs)
+        asked = [
+            {
+                "qid": question,
+                "question": question,
+                "evidence": [[text.index(own), text.index(own) + len(own)]],
+            }
+            for question, own in ANSWERS.items()
+        ]
+        lines.append({"doc_id": f"log.{number}", "source": "logs", "text": text, "questions": asked})
+    written = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "train.jsonl").write_text(written)
+    (tmp_path / "dev.jsonl").write_text(json.dumps(lines[0] | {"doc_id": "held out"}) + "\n")
+    return RunFiles([tmp_path / "train.jsonl"], [tmp_path / "dev.jsonl"], tmp_path / "out", None, None)
+
+
+def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.Tensor:
+    """NT-Xent of questions and passages; the first passages are the right ones, then all second ones follow."""
+
+    def embedded(texts: list[str]) -> torch.Tensor:
+        return model(model.preprocess(texts))["sentence_embedding"]  # type: ignore[no-any-return]
+
+    questions = embedded([column.question for column in columns])
+    passages = embedded([column.passages[place] for place in range(2) for column in columns])
+    logits = model.similarity(questions, passages) * scale
+    right = torch.arange(len(columns))
+    of_passages = F.cross_entropy(logits, right)
+    return (of_passages + F.cross_entropy(logits[:, : len(columns)].T, right)) / 2
+
+
+@pytest.mark.parametrize("tokens", [32, 64, 16384])
+@pytest.mark.parametrize(("similarity", "scale"), [("cosine", 20.0), ("dot", 1.0)])
+def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
+    tokens: int, similarity: str, scale: float, tmp_path: Path, save_bert: SaveBert
+) -> None:
+    model = library.SentenceTransformer(str(encoder(tmp_path, save_bert, similarity)), device="cpu").eval()
+    passages: Any = None  # nothing is drawn
+    objective = EmbedderObjective(passages, model, Recipe(tokens_per_pass=tokens, dtype="float32"))
+    again = [
+        PassageColumn("Who left?", ("The well was dry.", "It rained.")),
+        *COLUMNS,
+    ]  # the later one counts
+    for found in objective.losses(model, again):
+        found.backward()  # type: ignore[no-untyped-call]
+    gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+    model.zero_grad()
+    expected = by_formula(model, COLUMNS, scale)
+    expected.backward()  # type: ignore[no-untyped-call]
+    assert found.item() == pytest.approx(expected.item(), abs=1e-5)
+    own = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    for one, other in zip(gradients, own, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+    assert objective.tokens(COLUMNS[0]) == 5 + 6 + 6
+
+
+@pytest.mark.parametrize(
+    ("similarity", "negatives", "dtype"),
+    [("cosine", 0, "float32"), ("dot", 2, "float32"), ("cosine", 2, "bfloat16")],
+)
+def test_a_trained_model_is_a_retriever_that_finds_the_answers(
+    similarity: str, negatives: int, dtype: str, files: RunFiles, tmp_path: Path, save_bert: SaveBert
+) -> None:
+    own = replace(files, base=str(encoder(tmp_path, save_bert, similarity)))
+    recipe = Recipe(
+        stage="embedder",
+        steps=16,
+        sequences_per_step=4,
+        learning_rate=1e-2,
+        rerank_negatives=negatives,
+        dtype=dtype,
+        validate_every=100,
+    )
+    losses: list[float] = []
+    run = TrainingRun(own, recipe, CPU)
+    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    assert np.mean(losses[-6:]) < np.mean(losses[:4])
+    assert after is not None
+    card = (own.out / "README.md").read_text()
+    assert "# out: an embedding model" in card
+    assert 'embedder = Dense("out", "passage")' in card
+    found = Dense(own.out, "passage", device="cpu")
+    assert found.similarity == similarity
+    text = json.loads(files.validation[0].read_text())["text"]
+    units = found.segment(text)
+    ranks = []
+    for question, answer in ANSWERS.items():
+        logits = found.score_units(question, text, units)
+        right = [unit.own_text(text).strip() for unit in units].index(answer)
+        ranks.append(int((logits >= logits[right]).sum()))
+    assert after.measures["logs"]["mrr@10"] == pytest.approx(np.mean([1 / rank for rank in ranks]))
+    again = TrainingRun(replace(own, base=str(own.out), out=tmp_path / "further"), recipe, CPU)
+    assert steps_before(again.start.settings.training, recipe) == 16
+
+
+def test_an_embedder_starts_from_a_base(files: RunFiles, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match='"embedder" with --config; expected --base'):
+        TrainingRun(replace(files, config=tmp_path / "shape.json"), Recipe(stage="embedder"), CPU)
