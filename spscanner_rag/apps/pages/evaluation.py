@@ -207,4 +207,5 @@ def _number(value: object) -> float | None:
 
 
 def _in_prose(label: str) -> str:
-    return label.replace(", ", " ")  # "bm25 chunks" is one name in a list
+    name, comma, variants = label.partition(", ")
+    return f"{name} ({variants})" if comma else name  # one name in a list

@@ -129,7 +129,7 @@ def difference(second: str, points: float | None, p: float | None, **others: obj
                 difference("b, chunks", 0.2, 0.001),
                 difference("c:/x/d", 0.0, 1.0),
             ],
-            "a is better than b and b chunks, by more than chance. Between a and c:d, the difference may be "
+            "a is better than b and b (chunks), by more than chance. Between a and c:d, the difference may be "
             "chance.",
         ),
     ],
