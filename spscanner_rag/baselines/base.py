@@ -51,6 +51,12 @@ class Baseline(ABC):
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The method's own score of each unit, higher is better: (units,)."""
 
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """Yield `raw_scores` of several texts, (units,); what does not depend on the text is to be made once."""
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            yield self.raw_scores(query, text, units) if units else np.empty(0, np.float32)
+
     def logits(self, raw: Scores) -> Scores:
         """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
 
@@ -72,10 +78,9 @@ class Baseline(ABC):
         return list(self._scored(requests, cancelled))
 
     def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
-        """Logits for requests whose queries were checked; by default text by text."""
-        for query, text, units in requests:
-            stop_if(cancelled, "between two texts")
-            yield self.logits(self.raw_scores(query, text, units)) if units else np.empty(0, np.float32)
+        """Logits for requests whose queries were checked."""
+        for raw in self.raw_scores_many(requests, cancelled):
+            yield self.logits(raw) if len(raw) else raw
 
     def segment(self, text: str) -> list[Unit]:
         """Segment a text into the units to score."""
@@ -181,7 +186,7 @@ class Pointwise(Baseline):
         """The model's logits: (units,). The model reads `Unit.own_text`."""
         return self.score_texts(query, [unit.own_text(text) for unit in units])
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
         """Units of similar length share a batch, whichever texts they are of."""
         pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
         scores = np.empty(0, np.float32)
@@ -190,7 +195,7 @@ class Pointwise(Baseline):
             while len(scores) < len(units):
                 block = list(islice(pairs, PAIRS_AT_ONCE))
                 scores = np.concatenate([scores, self._checked(block, cancelled)])
-            yield self.logits(scores[: len(units)])
+            yield scores[: len(units)]
             scores = scores[len(units) :]
 
     def _checked(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:

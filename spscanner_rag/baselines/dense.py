@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scan.devices import choose
-from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit
@@ -184,10 +184,9 @@ class Dense(Baseline):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Similarities: (units,); ``ValueError`` that quotes the text for NaN or vectors of different widths."""
-        passages = self._passage_vectors(text, units)
-        return self._similarities(self._query_vector(query, passages.shape[1]), passages)
+        return next(self.raw_scores_many([(query, text, units)]))
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
         """A query is embedded once for all texts of a call, and again for the next call, which is timed."""
         questions: dict[str, Scores] = {}
         for query, text, units in requests:
@@ -198,7 +197,7 @@ class Dense(Baseline):
             passages = self._passage_vectors(text, units)
             if query not in questions:
                 questions[query] = self._query_vector(query, passages.shape[1])
-            yield self.logits(self._similarities(questions[query], passages))
+            yield self._similarities(questions[query], passages)
 
     def _passage_vectors(self, text: str, units: Sequence[Unit]) -> Scores:
         embed = self._passages.passages
@@ -326,13 +325,22 @@ class LateChunking(Baseline):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Cosines of the question and each unit in its context: (units,)."""
+        return next(self.raw_scores_many([(query, text, units)]))
 
-        def read() -> SentenceVectors:
-            laid = self.encoder.laid([unit.model_text for unit in fold_units(units)])
-            return self.encoder.read(laid, lambda tokens: None)
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """The same for several texts; a question is embedded once."""
+        question = cache(self.encoder.question)
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            if not units:
+                yield np.empty(0, np.float32)
+                continue
+            vectors = self._vectors.get(text, units, partial(self._read, units))
+            yield np.clip(vectors.cosines(question(folded(query))), -1, 1)
 
-        cosines = self._vectors.get(text, units, read).cosines(self.encoder.question(folded(query)))
-        return np.clip(cosines, -1, 1)
+    def _read(self, units: Sequence[Unit]) -> SentenceVectors:
+        laid = self.encoder.laid([unit.model_text for unit in fold_units(units)])
+        return self.encoder.read(laid, lambda tokens: None)
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + cosine) / 2."""

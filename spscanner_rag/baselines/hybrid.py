@@ -1,6 +1,6 @@
 """Fusion of the scores of several scorers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from spscanner_rag.baselines.base import Baseline, CollectionBaseline, Combined,
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import Cancelled, Request, Scorer, score_batch
+from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch
 from spscanner_rag.text.units import Segmenter, Unit
 
 Fusion = Literal["scores", "ranks"]
@@ -61,9 +61,13 @@ class Hybrid(Combined):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
-        # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
-        own = [s.raw_scores if isinstance(s, Baseline) else s.score_units for s in self.scorers]
-        return self._fused([score(query, text, units) for score in own])
+        return next(self.raw_scores_many([(query, text, units)]))
+
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """The same for several texts, each by itself."""
+        parts = (_own_scores(scorer, requests, cancelled, None) for scorer in self.scorers)
+        for scored in zip(*parts, strict=True):
+            yield self._fused(scored) if len(scored[0]) else scored[0]
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]
@@ -76,7 +80,7 @@ class Hybrid(Combined):
         """Scores or ranks among the units of all these texts, fused: (units,) for each text."""
         parts = []
         for scorer in self.scorers:
-            scored = _own_scores_among(scorer, requests, cancelled, collection)
+            scored = _own_scores(scorer, requests, cancelled, collection)
             parts.append(np.concatenate([np.zeros(0, np.float32), *scored]))
         return np.split(self._fused(parts), np.cumsum([len(units) for _, _, units in requests])[:-1])
 
@@ -103,11 +107,12 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
 
 
-def _own_scores_among(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+def _own_scores(
+    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
 ) -> Iterable[Scores]:
-    if isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
+    """The raw scores of a baseline, since its logits are a nonlinear function of them; of others the logits."""
+    if collection is not None and isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
         return scorer.raw_scores_among(requests, cancelled, collection)
     if isinstance(scorer, Baseline):
-        return [scorer.raw_scores(*request) for request in requests]
+        return scorer.raw_scores_many(requests, cancelled)
     return score_batch(scorer, requests, cancelled, collection)

@@ -196,41 +196,41 @@ class Propositions(Baseline):
         """All propositions of a text, the best for a query first; of equal ones the earlier first."""
         check_query(query)
         found = self.propositions(text)
-        return [found[number] for number in np.argsort(-self._scores(query, found), kind="stable")]
+        scores = next(self.scorer.raw_scores_many([(query, *_as_units(found))]))
+        return [found[number] for number in np.argsort(-scores, kind="stable")]
 
     def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
-        for query, text, units in requests:
-            stop_if(cancelled)
-            if units and not self.propositions(text, cancelled):
-                yield np.full(len(units), NO_PROPOSITION_LOGIT, np.float32)
-            else:
-                yield from super()._scored([(query, text, units)], cancelled)
+        for found, raw in self._best_of_units(requests, cancelled):
+            yield self.logits(raw) if found else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The score of the best proposition tied to each unit: (units,). All 0 if the text has no proposition."""
-        found = self.propositions(text)
-        if not found:
-            return np.zeros(len(units), np.float32)
-        scores = self._scores(query, found)
-        starts = np.array([unit.start for unit in units])
-        ends = np.array([unit.end for unit in units])
-        raw = np.full(len(units), np.nextafter(scores.min(), np.float32(-np.inf)), np.float32)
-        for proposition, score in zip(found, scores, strict=True):
-            first = np.searchsorted(ends, proposition.start, "right")
-            stop = np.searchsorted(starts, proposition.end, "left")
-            raw[first:stop] = np.maximum(raw[first:stop], score)
-        return raw
+        return next(self.raw_scores_many([(query, text, units)]))
+
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """The same for several texts, all of whose propositions the scorer gets in one call."""
+        return (raw for _, raw in self._best_of_units(requests, cancelled))
+
+    def _best_of_units(
+        self, requests: Sequence[Request], cancelled: Cancelled
+    ) -> Iterator[tuple[tuple[Proposition, ...], Scores]]:
+        found = [self.propositions(text, cancelled) if units else () for _, text, units in requests]
+        asked = [(query, *_as_units(own)) for (query, _, _), own in zip(requests, found, strict=True)]
+        scored = self.scorer.raw_scores_many(asked, cancelled)
+        for (_, _, units), own, scores in zip(requests, found, scored, strict=True):
+            starts = np.array([unit.start for unit in units])
+            ends = np.array([unit.end for unit in units])
+            lowest = np.nextafter(scores.min(), np.float32(-np.inf)) if own else 0
+            raw = np.full(len(units), lowest, np.float32)
+            for proposition, score in zip(own, scores, strict=True):
+                first = np.searchsorted(ends, proposition.start, "right")
+                stop = np.searchsorted(starts, proposition.end, "left")
+                raw[first:stop] = np.maximum(raw[first:stop], score)
+            yield own, raw
 
     def logits(self, raw: Scores) -> Scores:
         """The scorer's logits."""
         return self.scorer.logits(raw)
-
-    def _scores(self, query: str, propositions: Sequence[Proposition]) -> Scores:
-        """Raw scores of propositions as units of one text, so that the scorer caches what it made of them."""
-        texts = [proposition.text for proposition in propositions]
-        ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-        lines = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
-        return self.scorer.raw_scores(query, "\n".join(texts), lines) if lines else np.zeros(0, np.float32)
 
     def _tied(self, text: str, cancelled: Cancelled) -> Iterator[Proposition]:
         passages = list(passages_of(text))
@@ -258,6 +258,14 @@ class Propositions(Baseline):
                 self.name, broken, len(new), lost,
             )  # fmt: skip
         return [self._known[source] for source in sources]
+
+
+def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
+    """Propositions as units of one text, so that a scorer caches what it made of them."""
+    texts = [proposition.text for proposition in propositions]
+    ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
+    lines = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
+    return "\n".join(texts), lines
 
 
 def passages_of(text: str) -> Iterator[list[Unit]]:

@@ -7,10 +7,13 @@ from scipy.stats import rankdata, zscore
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
+from spscanner_rag.baselines.dense import Dense, LateChunking
 from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lexical.bm25 import standardized
+from spscanner_rag.scorers import words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from tests.baselines.conftest import letters
 from tests.fakes import ScoredBy
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
@@ -83,3 +86,35 @@ def test_with_the_scanner(tiny_scanner: Scanner) -> None:
 def test_refused(scorers: list[Given], arguments: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error, match="expected"):
         Hybrid(scorers, **arguments)  # type: ignore[arg-type]
+
+
+class Counted:
+    """An embedder that keeps the questions that it was asked to embed."""
+
+    def __init__(self) -> None:
+        self.questions: list[str] = []
+
+    def embed_query(self, text: str) -> list[float]:
+        self.questions.append(text)
+        return letters([text])[0].tolist()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return letters(texts).tolist()
+
+
+@pytest.mark.parametrize("kind", [Dense, LateChunking])
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("texts", [[TEXT], [TEXT, "Snow.", "", "A heron. An otter."], ["Hail.", "Sleet."]])
+def test_a_question_is_embedded_once_a_call(
+    kind: type[Dense | LateChunking], together: bool, texts: list[str]
+) -> None:
+    embedder, other = Counted(), BM25()
+    hybrid = Hybrid([kind(embedder), other])
+    requests = [("Where do otters swim?", text, hybrid.segment(text)) for text in texts]
+    collection = words_together(hybrid, [units for _, _, units in requests]) if together else None
+    got = hybrid.score_units_many(requests, collection=collection)
+    assert embedder.questions == ["Where do otters swim?"]
+    if collection is None:
+        for request, logits in zip(requests, got, strict=True):
+            expected = hybrid.score_units(*request) if request[2] else np.zeros(0, np.float32)
+            np.testing.assert_array_equal(logits, expected)
