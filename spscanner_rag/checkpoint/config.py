@@ -1,13 +1,13 @@
 """The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner")."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.encoder.meaning import MeaningWeights, checked_object
+from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
 PUBLISHED_VOCAB_SIZE: Final = 50277
@@ -224,17 +224,16 @@ class ScannerSettings:
                 " update the clone that spscanner-rag was installed from, and install it again"
             )
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning"))
+        _checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning"))
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
-        lexical = checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
-        meaning = value.get("meaning")
+        lexical = _checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
         if "segmenter" not in value:
             raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
-        return cls(
-            **{key: value[key] for key in plain if key in value},
-            **lexical,
-            meaning=None if meaning is None else MeaningWeights.from_dict(meaning),
-        )
+        meaning = value.get("meaning")
+        if meaning is not None:
+            names = [weight.name for weight in fields(MeaningWeights)]
+            meaning = MeaningWeights(**_checked_object(meaning, "spscanner.meaning", names))
+        return cls(**{key: value[key] for key in plain if key in value}, **lexical, meaning=meaning)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write; `from_dict` reads it back."""
@@ -247,3 +246,13 @@ class ScannerSettings:
             **({"meaning": asdict(self.meaning)} if self.meaning is not None else {}),
             "training": self.training,
         }
+
+
+def _checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
+    """The value, if it is an object with known keys; else a ``ValueError`` that names the place or the key."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where} is {value!r:.60}; expected an object")
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise ValueError(f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it")
+    return value

@@ -4,11 +4,11 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache, partial
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -46,16 +46,6 @@ _UNRELATED: Final = (
 """Questions and sentences that have nothing to do with each other: where an encoder's cosines begin."""
 
 
-def checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """The value, if it is an object with known keys; else a ``ValueError`` that names the place or the key."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{where} is {value!r:.60}; expected an object")
-    unknown = [key for key in value if key not in known]
-    if unknown:
-        raise ValueError(f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it")
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class MeaningWeights:
     """What the scores of a sentence count in its logit; the object "spscanner.meaning" of ``config.json``.
@@ -90,11 +80,6 @@ class MeaningWeights:
                 )
         if self.deviation <= 0:
             raise ValueError(f"spscanner.meaning.deviation is {self.deviation!r}; expected a number above 0")
-
-    @classmethod
-    def from_dict(cls, value: object) -> Self:
-        """Read the parsed object, which `asdict` gives back; a ``ValueError`` names the key."""
-        return cls(**checked_object(value, "spscanner.meaning", [weight.name for weight in fields(cls)]))
 
     def logits(self, scanner: NDArray[np.float32], cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logits of a text's sentences, from the scanner's and the cosines, each (sentences,)."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.checkpoint.config import ScannerSettings, read_config
+from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
 TRANSFORMERS: dict[str, Any] = {
@@ -100,7 +101,8 @@ def test_settings_round_trip() -> None:
         },
         "training": {"data": ["squad11"], "steps": 3},
     }
-    assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    for each in (settings, replace(settings, meaning=MeaningWeights(sentence=2.5, near=-1))):
+        assert ScannerSettings.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
 
 def test_parts_of_the_lexical_channel_have_names() -> None:
@@ -144,6 +146,13 @@ def test_parts_of_the_lexical_channel_have_names() -> None:
         ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows: unknown key"),
+        ({"meaning": 3}, r"spscanner\.meaning is 3; expected an object"),
+        ({"meaning": {"sentence": "much"}}, r"spscanner\.meaning\.sentence is 'much'"),
+        ({"meaning": {"sentence": True}}, r"spscanner\.meaning\.sentence is True"),
+        ({"meaning": {"near": 1e9}}, r"spscanner\.meaning\.near is 1000000000\.0"),
+        ({"meaning": {"wide": float("nan")}}, r"spscanner\.meaning\.wide is nan"),
+        ({"meaning": {"deviation": 0}}, r"spscanner\.meaning\.deviation is 0; expected a number above 0"),
+        ({"meaning": {"other": 1}}, r"spscanner\.meaning\.other: unknown key"),
     ],
 )  # fmt: skip
 def test_settings_refused_by_key(keys: dict[str, Any], message: str) -> None:
