@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 from langchain_core.documents import Document
 from pydantic import Field, PrivateAttr, SkipValidation, field_serializer, field_validator
 
-from langchain_spscanner._documents import own_copies
-from langchain_spscanner._host import DocumentHost
+from langchain_spscanner._documents import DocumentHost, own_copies
 from spscanner_rag.retrieval import HeldCorpus, ScanFields
 from spscanner_rag.scorers import check_query
 

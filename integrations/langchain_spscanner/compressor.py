@@ -9,9 +9,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-from langchain_spscanner._documents import Wholes, read
+from langchain_spscanner._documents import DocumentAnswer, Wholes, read
 from langchain_spscanner._fields import DocumentFields, require_query
-from langchain_spscanner._host import DocumentAnswer
 from spscanner_rag.retrieval import SentenceSearch, off_loop
 from spscanner_rag.scorers import Cancelled, never
 

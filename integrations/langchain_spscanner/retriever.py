@@ -14,9 +14,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._documents import own_copies
+from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
 from langchain_spscanner._fields import DocumentFields, require_query
-from langchain_spscanner._host import DocumentAnswer, DocumentHost
 from spscanner_rag.retrieval import (
     HeldCorpus,
     OwnFirstStage,

@@ -11,13 +11,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     SAFETENSORS,
     TOKENIZER,
     Check,
     CheckpointError,
+    fingerprint,
     first_line,
     read_bytes,
     read_json,

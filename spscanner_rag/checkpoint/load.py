@@ -17,15 +17,17 @@ from spscanner_rag.checkpoint.config import (
     faults_of,
     read_config,
 )
-from spscanner_rag.checkpoint.digests import DIGESTS, Digests, fingerprint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    DIGESTS,
     ENCODER,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
     CheckpointError,
+    Digests,
+    fingerprint,
     first_line,
     read_json,
     read_word_vectors,

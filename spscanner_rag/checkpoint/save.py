@@ -20,15 +20,18 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
-from spscanner_rag.checkpoint.digests import CONTENT, DIGESTS, Digests, digest_of_config
 from spscanner_rag.checkpoint.encoder_file import CROSS, EncoderFile
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    CONTENT,
+    DIGESTS,
     ENCODER,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
     CheckpointError,
+    Digests,
+    digest_of_config,
     first_line,
 )
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model

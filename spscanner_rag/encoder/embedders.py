@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.encoder.sentences import AfterStep, SentenceVectors
-from spscanner_rag.encoder.windows import TokenizedSentences
+from spscanner_rag.encoder.sentences import AfterStep, SentenceVectors, TokenizedSentences
 from spscanner_rag.text.units import readable
 
 Embed = Callable[[list[str]], Any]

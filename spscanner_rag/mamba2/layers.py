@@ -14,8 +14,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
-from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, Kernels, RMSNorm, ScanOperands
 
 _FEWEST_ROWS = 16
 _SIZES_PER_DOUBLING = 16

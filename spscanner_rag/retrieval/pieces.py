@@ -2,7 +2,7 @@
 
 A piece is a whole document, a page or a chunk. Text that chunks share is included once, and white space that a
 splitter dropped is replaced by as many characters. Where text is missing, or a page or document ends, a new *run*
-begins. No sentence extends over two runs, unless they are pages that follow each other (`pages.join_pages`).
+begins. No sentence extends over two runs, unless they are pages that follow each other (`joined_text.join_pages`).
 """
 
 import math
@@ -14,8 +14,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from spscanner_rag.retrieval.chunk_location import ChunkLocator, TextIndex, order_by_overlap, overlap
-from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
-from spscanner_rag.retrieval.pages import Page, join_pages
+from spscanner_rag.retrieval.joined_text import (
+    JoinedText,
+    JoinedTextBuilder,
+    Page,
+    Placed,
+    SpanIndex,
+    join_pages,
+)
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer

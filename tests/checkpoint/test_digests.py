@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines import MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, locate, save_checkpoint
-from spscanner_rag.checkpoint.digests import fingerprint
+from spscanner_rag.checkpoint.file_access import fingerprint
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 from tests.lexical.tables import table_of

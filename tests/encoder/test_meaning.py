@@ -3,6 +3,8 @@
 import os
 import pickle
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,43 +42,6 @@ def test_logits_are_the_formula(values: list[float]) -> None:
         wide = np.mean(values[max(0, i - 4) : i + 5]) - cosine
         expected.append(-3 + 0.5 * scanner[i] + 10 * cosine + 2 * near + wide)
     np.testing.assert_allclose(WEIGHTS.logits(scanner, cosines), expected, atol=1e-4)
-
-
-<<<<<<< HEAD
-def test_weights_are_written_and_read() -> None:
-    assert MeaningWeights.from_dict(asdict(WEIGHTS)) == WEIGHTS
-
-
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        (3, "object"),
-        ({"sentence": "much"}, "meaning.sentence"),
-        ({"sentence": True}, "meaning.sentence"),
-        ({"near": 1e9}, "meaning.near"),
-        ({"wide": float("nan")}, "meaning.wide"),
-        ({"deviation": 0}, "deviation"),
-        ({"other": 1}, "unknown key"),
-    ],
-)
-def test_weights_that_cannot_be_are_refused(value: object, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        MeaningWeights.from_dict(value)
-=======
-def test_one_sentence_that_answers_is_enough() -> None:
-    says = replace(WEIGHTS, answer_scale=0.5, answer_bias=1)
-
-    def answerable(*logits: float) -> float:
-        said = says.answerable(np.array(logits, np.float32))
-        assert said is not None
-        return said
-
-    assert answerable(2.0) == pytest.approx(1 / (1 + np.exp(-2.0)))
-    assert answerable(-8.0) < answerable(-8.0, 3.0) == answerable(3.0)
-    assert answerable() == 0.0  # an empty text answers nothing
-    assert (answerable(3e38), answerable(-3e38)) == (1.0, 0.0)
-    assert WEIGHTS.answerable(np.ones(3, np.float32)) is None
->>>>>>> 6421f3e8 (Keys of a checkpoint's objects are checked where its config.json is read)
 
 
 def test_a_text_is_read_once(encoder: TokenEncoder) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.encoder.windows import TokenizedSentences
+from spscanner_rag.encoder.sentences import TokenizedSentences
 
 
 @given(st.lists(st.integers(0, 70), max_size=60), st.integers(5, 40))

@@ -25,10 +25,9 @@ from torch import Tensor
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, Kernels, ScanOperands
 from spscanner_rag.mamba2.layers import ScanState
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.norms import GatedRMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scanner import Scanner
 from tests.conftest import SMALL_TEXT

@@ -23,7 +23,7 @@ from spscanner_rag.apps.serving.schemas import (
 )
 from spscanner_rag.apps.serving.service import Service, relevance
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
+from spscanner_rag.results.together import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
 from spscanner_rag.text.tokenization import count_in_pieces, first_tokens
 from spscanner_rag.text.units import Unit, units_of

@@ -17,8 +17,7 @@ from spscanner_rag.encoder.cross_reader import (
     Sentences,
     laid_around,
 )
-from spscanner_rag.encoder.sentences import LaidTokens, SentenceVectors
-from spscanner_rag.encoder.windows import TokenizedSentences
+from spscanner_rag.encoder.sentences import LaidTokens, SentenceVectors, TokenizedSentences
 from spscanner_rag.lab.training.encoder import Asked, Finetuning, Source, in_bfloat16
 
 QUESTIONS, WINDOWS = 4, 5

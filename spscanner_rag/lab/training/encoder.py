@@ -19,8 +19,7 @@ from torch.nn.functional import normalize, softplus
 
 from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
-from spscanner_rag.encoder.sentences import TokenEncoder
-from spscanner_rag.encoder.windows import WINDOW_TOKENS, TokenizedSentences
+from spscanner_rag.encoder.sentences import WINDOW_TOKENS, TokenEncoder, TokenizedSentences
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training.near_misses import names_of, near_miss

@@ -7,9 +7,9 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import locate
-from spscanner_rag.checkpoint.digests import DIGESTS
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    DIGESTS,
     PICKLED,
     SAFETENSORS_INDEX,
     TOKENIZER,

@@ -20,7 +20,7 @@ from spscanner_rag.apps.serving import page_routes
 from spscanner_rag.apps.serving.kept import Kept
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
-from spscanner_rag.checkpoint.digests import fingerprint
+from spscanner_rag.checkpoint.file_access import fingerprint
 from spscanner_rag.scan.pipeline import Pipeline
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

@@ -6,7 +6,7 @@ import pytest
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
-from llama_index.retrievers.spscanner.filters import node_filter
+from llama_index.retrievers.spscanner.host import node_filter
 
 NODE = TextNode(
     text="x", id_="n", metadata={"year": 1911, "place": "Lyme", "tags": ["sea", "town"], "none": ""}

@@ -1,11 +1,14 @@
 """The node postprocessor: reduces retrieved nodes to their best sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
@@ -22,7 +25,6 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
-from llama_index.postprocessor.spscanner.events import dispatcher, reranking
 from llama_index.postprocessor.spscanner.nodes import (
     AUTO,
     GroupBy,
@@ -34,6 +36,37 @@ from llama_index.postprocessor.spscanner.nodes import (
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, hide_token, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
+
+dispatcher = get_dispatcher(__name__)
+
+
+@contextmanager
+def reranking(
+    callbacks: CallbackManager,
+    query: QueryBundle,
+    nodes: Sequence[NodeWithScore],
+    top_n: int,
+    model_name: str,
+) -> Iterator[list[NodeWithScore]]:
+    """Send start and end events; the body fills the list of nodes, which is empty after an error."""
+    found: list[NodeWithScore] = []
+    dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))
+    payload: dict[str, Any] = {
+        EventPayload.NODES: list(nodes),
+        EventPayload.MODEL_NAME: model_name,
+        EventPayload.QUERY_STR: query.query_str,
+        EventPayload.TOP_K: top_n,
+    }
+    try:
+        with callbacks.event(CBEventType.RERANKING, payload=payload) as event:
+            yield found
+            event.on_end(payload={EventPayload.NODES: list(found)})
+    except BaseException:
+        found.clear()
+        raise
+    finally:
+        dispatcher.event(ReRankEndEvent(nodes=list(found)))
+
 
 _OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
 

@@ -12,10 +12,9 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from llama_index.postprocessor.spscanner.events import dispatcher
+from llama_index.postprocessor.spscanner.base import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
-from llama_index.retrievers.spscanner.filters import node_filter
-from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes
+from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes, node_filter
 from spscanner_rag.retrieval import (
     CountTokens,
     HeldCorpus,

@@ -32,7 +32,7 @@ from spscanner_rag.mamba2.kernels.torch import ScanOperands, time_steps
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm, RMSNorm
 
 Gradients = tuple[Tensor | None, ...]
 

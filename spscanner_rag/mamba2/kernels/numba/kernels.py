@@ -26,7 +26,7 @@ from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm, RMSNorm
 
 
 LEAST_ROWS = 64  # tokens that are worth a thread of their own

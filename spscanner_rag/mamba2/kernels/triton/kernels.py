@@ -21,7 +21,7 @@ from spscanner_rag.mamba2.kernels.triton.operators import Operators, load_operat
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm
+    from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm
 
 OFFSETS = 2**31
 """The kernels count elements in 32 bits: past this many they return wrong numbers without an error

@@ -16,9 +16,8 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, RMSNorm, ScanOperands
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.text.extras import install_line
 
