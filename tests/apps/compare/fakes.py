@@ -1,56 +1,46 @@
 """Retrievers whose scores a test decides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.text.units import Unit
+from tests.fakes import ScoredBy
 
 
-class InOrder:
-    """The first unit is the best."""
+class Cutting(ScoredBy):
+    """Also says into what a text is cut."""
 
-    def __init__(self, unit: str = "sentence") -> None:
+    def __init__(self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]], unit: str) -> None:
+        super().__init__(logits)
         self.unit = unit
 
     def segment(self, text: str) -> list[Unit]:
         return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return -np.arange(len(units), dtype=np.float32)
+
+def in_order(unit: str = "sentence", *, backwards: bool = False) -> Cutting:
+    """The first unit is the best, or the last one."""
+    return Cutting(
+        lambda query, text, units: range(len(units)) if backwards else range(0, -len(units), -1), unit
+    )
 
 
-class Backwards(InOrder):
-    """The last unit is the best."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.arange(len(units), dtype=np.float32)
-
-
-class Seeded(InOrder):
+def seeded(seed: int, unit: str = "sentence") -> Cutting:
     """Scores that follow from a seed."""
-
-    def __init__(self, seed: int, unit: str = "sentence") -> None:
-        super().__init__(unit)
-        self.seed = seed
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.random.default_rng(self.seed).normal(size=len(units)).astype(np.float32)
+    return Cutting(lambda query, text, units: np.random.default_rng(seed).normal(size=len(units)), unit)
 
 
-class Prefers(InOrder):
+def prefers(wanted: Sequence[int | str], unit: str = "sentence") -> Cutting:
     """The units that begin at given offsets, or hold given words, are the best, in this order."""
 
-    def __init__(self, wanted: Sequence[int | str], unit: str = "sentence") -> None:
-        super().__init__(unit)
-        self.wanted = list(wanted)
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        def rank(unit: Unit) -> int:
-            own = text[unit.start : unit.end]
-            liked = (one in own if isinstance(one, str) else one == unit.start for one in self.wanted)
+    def logits(query: str, text: str, units: Sequence[Unit]) -> list[float]:
+        def rank(own: Unit) -> int:
+            words = text[own.start : own.end]
+            liked = (one in words if isinstance(one, str) else one == own.start for one in wanted)
             return next((place for place, likes in enumerate(liked) if likes), 99)
 
-        return np.array([-rank(unit) for unit in units], np.float32)
+        return [-rank(each) for each in units]
+
+    return Cutting(logits, unit)

@@ -7,7 +7,7 @@ import pytest
 
 from spscanner_rag.apps.compare import compare
 from spscanner_rag.checkpoint.whole_file import write_whole
-from tests.apps.compare.fakes import Prefers
+from tests.apps.compare.fakes import prefers
 from tests.fakes import words
 
 
@@ -38,9 +38,9 @@ def page_file(tmp_path: Path, hostile_markup: str) -> Path:
     lines[300] = f"Line 300 {hostile_markup}"
     text = "\n\n".join(lines)
     scorers = {
-        "scanner": Prefers(["Line 300 ", "Line 20 ", "Line 500 "]),
-        "dense (chunk)": Prefers(["Line 500 "], "chunk"),
-        hostile_markup: Prefers(["Line 20 ", "Line 400 "]),
+        "scanner": prefers(["Line 300 ", "Line 20 ", "Line 500 "]),
+        "dense (chunk)": prefers(["Line 500 "], "chunk"),
+        hostile_markup: prefers(["Line 20 ", "Line 400 "]),
     }
     evidence = [(text.index("Line 400 "), text.index("Line 400 ") + 8)]
     options = {"evidence": evidence, "count_tokens": words, "path": hostile_markup}

@@ -14,7 +14,7 @@ from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, c
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.scanner import Scanner
-from tests.apps.compare.fakes import Prefers
+from tests.apps.compare.fakes import prefers
 from tests.fakes import ScoredBy, words
 
 TEXT = "One is here. Two is there. Three is gone. Four came back. Five stayed. Six left."
@@ -22,7 +22,7 @@ STARTS = [0, 13, 27, 42, 58, 71]
 
 
 def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
-    (retrieval,) = compare("Who?", TEXT, {"a": Prefers([42, 0])}, top_k=2, count_tokens=words).retrievals
+    (retrieval,) = compare("Who?", TEXT, {"a": prefers([42, 0])}, top_k=2, count_tokens=words).retrievals
     assert [(pick.rank, pick.start, TEXT[pick.start : pick.end]) for pick in retrieval.picks] == [
         (1, 42, "Four came back."),
         (2, 0, "One is here."),
@@ -34,7 +34,7 @@ def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
 def test_a_sentence_in_a_chunk_is_the_same_find() -> None:
     text = " ".join(f"Sentence number {number} stands here." for number in range(100))  # 500 words, 2 chunks
     inside, outside = text.index("Sentence number 3 "), text.index("Sentence number 90 ")
-    scorers = {"s": Prefers([inside, outside]), "c": Prefers([0], "chunk")}
+    scorers = {"s": prefers([inside, outside]), "c": prefers([0], "chunk")}
     comparison = compare("Who?", text, scorers, top_k=[2, 1], count_tokens=words)
     sentences, chunks = comparison.retrievals
     assert {pick.start: pick.only for pick in sentences.picks} == {inside: False, outside: True}
@@ -44,7 +44,7 @@ def test_a_sentence_in_a_chunk_is_the_same_find() -> None:
 
 @given(st.lists(st.sets(st.sampled_from(STARTS), min_size=1), min_size=2, max_size=4))
 def test_only_is_what_no_other_set_holds(chosen: list[set[int]]) -> None:
-    scorers = {str(i): Prefers(sorted(starts)) for i, starts in enumerate(chosen)}
+    scorers = {str(i): prefers(sorted(starts)) for i, starts in enumerate(chosen)}
     comparison = compare("Who?", TEXT, scorers, top_k=[len(s) for s in chosen], count_tokens=words)
     for i, retrieval in enumerate(comparison.retrievals):
         others = set().union(*(starts for j, starts in enumerate(chosen) if j != i))
@@ -53,7 +53,7 @@ def test_only_is_what_no_other_set_holds(chosen: list[set[int]]) -> None:
 
 
 def test_evidence_is_found_by_whole_sentences_whatever_the_units() -> None:
-    scorers = {"a": Prefers([27]), "b": Prefers([42]), "c": Prefers([0], "document")}
+    scorers = {"a": prefers([27]), "b": prefers([42]), "c": prefers([0], "document")}
     evidence = [(33, 35), (45, 50), (48, 56)]
     comparison = compare("Who?", TEXT, scorers, top_k=1, evidence=evidence, count_tokens=words)
     assert comparison.evidence == ((33, 35), (45, 56))
@@ -78,7 +78,7 @@ def test_the_scanner_and_bm25_in_both_settings(tiny_scanner: Scanner) -> None:
 
 
 def test_who_counts_tokens() -> None:
-    scorers = {"a": Prefers([0])}
+    scorers = {"a": prefers([0])}
     assert compare("Who?", TEXT, scorers).counted_by == "the bundled checkpoint"
     assert compare("Who?", TEXT, scorers).retrievals[0].tokens > 0
     assert compare("Who?", TEXT, scorers, count_tokens=len).retrievals[0].picks[0].tokens == 12
@@ -89,7 +89,7 @@ def test_who_counts_tokens() -> None:
     [
         ({"query": " \n"}, r"query: got ' \\n'; expected a question"),
         ({"scorers": {}}, "got 0 retrievers to compare; expected 1 to 8"),
-        ({"scorers": {str(i): Prefers([0]) for i in range(MOST_RETRIEVERS + 1)}}, "got 9 retrievers"),
+        ({"scorers": {str(i): prefers([0]) for i in range(MOST_RETRIEVERS + 1)}}, "got 9 retrievers"),
         ({"top_k": 0}, "top_k: got 0; expected a whole number from 1 to 500"),
         ({"top_k": MOST_PICKS + 1}, "top_k: got 501"),
         ({"top_k": True}, "top_k: got True"),
@@ -111,7 +111,7 @@ def test_bad_arguments_are_refused_before_any_work(options: dict[str, object], m
 def test_a_score_that_is_no_number_is_refused() -> None:
     broken = ScoredBy(lambda query, text, units: [float("nan")] * len(units))
     with pytest.raises(ValueError, match=r"ScoredBy\.score_units returned"):
-        compare("Who?", TEXT, {"a": Prefers([0]), "b": broken}, count_tokens=words)
+        compare("Who?", TEXT, {"a": prefers([0]), "b": broken}, count_tokens=words)
 
 
 @given(st.lists(st.tuples(st.integers(0, 79), st.integers(1, 30)), max_size=8))
@@ -125,7 +125,7 @@ def test_evidence_is_merged_and_covers_the_same_characters(spans: list[tuple[int
 
 
 def test_pickled_and_copied() -> None:
-    comparison = compare("Who?", TEXT, {"a": Prefers([0])}, top_k=1, evidence=[(0, 3)], count_tokens=words)
+    comparison = compare("Who?", TEXT, {"a": prefers([0])}, top_k=1, evidence=[(0, 3)], count_tokens=words)
     for other in (pickle.loads(pickle.dumps(comparison)), copy.copy(comparison), copy.deepcopy(comparison)):
         assert other == comparison
         assert type(other) is Comparison
@@ -146,7 +146,7 @@ def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None
     text = prose(2000, ending)
     starts = [text.index(f"Sentence {n} ") for n in (3, 1000, 1001, 1999)]
     comparison = compare(
-        "Who?", text, {"a": Prefers(starts)}, top_k=4, evidence=[(60000, 60020)], count_tokens=words
+        "Who?", text, {"a": prefers(starts)}, top_k=4, evidence=[(60000, 60020)], count_tokens=words
     )
     layout = lay_out(comparison, Breaks(text))
     edges = [0, *(stretch.end for stretch in layout.stretches)]
@@ -163,16 +163,16 @@ def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None
 
 
 def test_a_short_document_is_shown_whole_and_of_an_empty_one_nothing_is_picked() -> None:
-    nothing = compare("Who?", " \n", {"a": Prefers([0])}, count_tokens=words).retrievals[0]
+    nothing = compare("Who?", " \n", {"a": prefers([0])}, count_tokens=words).retrievals[0]
     assert (nothing.picks, nothing.units) == ((), 0)
-    comparison = compare("Who?", TEXT, {"a": Prefers([0])}, top_k=1, count_tokens=words)
+    comparison = compare("Who?", TEXT, {"a": prefers([0])}, top_k=1, count_tokens=words)
     (stretch,) = lay_out(comparison, Breaks(TEXT)).stretches
     assert (stretch.start, stretch.end, stretch.shown) == (0, len(TEXT), True)
 
 
 def test_of_a_huge_pick_the_ends_are_shown() -> None:
     text = prose(30_000)
-    comparison = compare("Who?", text, {"a": Prefers([0], "document")}, top_k=1, count_tokens=words)
+    comparison = compare("Who?", text, {"a": prefers([0], "document")}, top_k=1, count_tokens=words)
     layout = lay_out(comparison, Breaks(text))
     assert sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown) < 2 * LONGEST
     assert layout.shows(0)
@@ -183,7 +183,7 @@ def test_of_a_huge_pick_the_ends_are_shown() -> None:
 def test_low_ranks_are_left_out_where_they_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     text = prose(5000)
     starts = [text.index(f"Sentence {n} ") for n in range(10, 4000, 40)]
-    scorers = {str(i): Prefers(starts[i::2]) for i in range(2)}
+    scorers = {str(i): prefers(starts[i::2]) for i in range(2)}
     comparison = compare("Who?", text, scorers, top_k=40, count_tokens=words)
     assert lay_out(comparison, Breaks(text)).lowest_rank is None
     monkeypatch.setattr("spscanner_rag.apps.compare.layout.SHOWN", 40_000)

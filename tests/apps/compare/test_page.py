@@ -13,13 +13,13 @@ from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
-from tests.apps.compare.fakes import InOrder, Seeded
+from tests.apps.compare.fakes import in_order, seeded
 from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
 from tests.fakes import words
 
 
 def comparison_of(text: str, *, top_k: int = 3, **options: object) -> Comparison:
-    scorers = {"a": Seeded(0), "b": Seeded(1), "chunks": Seeded(9, "chunk")}
+    scorers = {"a": seeded(0), "b": seeded(1), "chunks": seeded(9, "chunk")}
     return compare("Who?", text, scorers, top_k=top_k, count_tokens=words, **options)  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def test_a_long_document_is_shown_and_elided_without_a_character_lost(ending: st
 
 def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
     text = "One is here. Two is there. Three is gone. Four came back."
-    scorers = {"a": InOrder(), "b": InOrder("document")}
+    scorers = {"a": in_order(), "b": in_order("document")}
     page = check_page(compare("Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words).page)
     cells = list(page.all("div", "cell"))
     shown = [{each.attrib["class"]: text_of(each) for each in cell.iter("span")} for cell in cells]
