@@ -1,25 +1,27 @@
 """DOCX to text: headings by the styles' names, numbers of lists, rows of tables, formulas, notes at the end.
 
-lxml reads the XML parts in one pass without a tree. Changes count as accepted: inserted text is read, deleted
+Changes count as accepted: inserted text is read, deleted
 text is not. Pictures, comments, headers and footers are left out, and no other file is opened.
 """
 
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.docx_lists import LAST_LEVEL, Lists, Style, Styles, heading_level, is_on
+from spscanner_rag.files.readers.docx_lists import LAST_LEVEL, Lists, Style, Styles, outline_level
 from spscanner_rag.files.readers.docx_parts import (
+    NAMES,
+    Element,
     Package,
-    PartReader,
     TooLarge,
     archive_of,
-    value_of,
+    attribute,
+    is_on,
+    switched,
+    value,
     word,
-    word_attribute,
 )
 from spscanner_rag.files.readers.formulas import Formula
 from spscanner_rag.files.readers.numerals import RAISED, whole_number
@@ -75,294 +77,194 @@ _MATH = (
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box, for older programs."""
 
-_UNREAD = {"del", "moveFrom", "instrText", "delText"}
-_EARLIER = "Change"  # elements whose names end so hold properties from before a change
-_PROPERTIES = {"pPr", "rPr", "tcPr", "trPr", "tblPr", "rubyPr"}
+_UNREAD = {"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "tcPr", "trPr", "tblPr", "rubyPr"}
 _STORIES = {"tc", "txbxContent", "body", "footnote", "endnote"}  # no paragraph goes on from one to the next
+_PIECES = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with it
-_MOST_KEPT = 5_000  # styles
 _PLAIN_FILLS = {"", "auto", "FFFFFF", "ffffff"}
 
 
 @dataclass(slots=True)
 class _Paragraph:
+    style: Style
     parts: list[str] = field(default_factory=list)
-    reading: list[str] = field(default_factory=list)  # of the characters before, above which it stands (ruby)
-    style: str = ""
-    outline: int = 0  # level of a heading, from 1; 0 for none
-    number: str = ""  # of the list that it is an item of
-    level: int | None = None  # in that list
-    goes_on: bool = False  # its end was deleted: it and the next one are one paragraph
+    reading: str = ""  # of the characters before, above which it stands (ruby)
 
-    def add(self, text: str) -> None:
-        if self.reading:
-            self.parts.append(f"({''.join(self.reading)})")
-            self.reading = []
+    def add(self, text: str, reading: str = "") -> None:
+        if self.reading and not reading:
+            self.parts.append(f"({self.reading})")
+            self.reading = ""
         self.parts.append(text)
+        self.reading += reading
 
 
-@dataclass(slots=True)
 class _Run:
-    hidden: bool = False
-    bold: bool = False
-    raised: bool = False
-    font: str = ""
+    def __init__(self, element: Element, style: Style) -> None:
+        self.hidden = is_on(element, "w:rPr/w:vanish", style.hidden)
+        self.bold = is_on(element, "w:rPr/w:b", style.bold)
+        self.raised = value(element, "w:rPr/w:vertAlign") == "superscript"
+        self.font = attribute(element, "ascii", "w:rPr/w:rFonts")
 
 
 @dataclass(slots=True)
 class _Cell:
     paragraphs: list[str] = field(default_factory=list)
-    columns: int = 1
-    goes_on: bool = False  # it is the rest of the cell above
-    shaded: bool = False
     plain: bool = False  # some of its text is not bold
 
 
-@dataclass(slots=True)
-class _Table:
-    rows: list[Row] = field(default_factory=list)
-    row: Row = field(default_factory=Row)
-    cell: _Cell = field(default_factory=_Cell)
-    style: Style = field(default_factory=Style)
-    first_row_differs: bool = False  # as its style says it
-
-
-class _WordText(PartReader):
-    """A target of lxml's parser."""
+class _Story:
+    """Reads a part of the document: its text, its footnotes or its endnotes."""
 
     def __init__(self, built: TextBuilder, styles: Styles, lists: Lists) -> None:
-        super().__init__()
         self._built, self._styles, self._lists = built, styles, lists
-        self._named: dict[str, Style] = {}
-        self._depth = 0
-        self._unread_from: int | None = None  # depth of the element whose content is not read
-        self._in_text = False
-        self._properties: list[str] = []  # the open elements that hold properties
-        self._runs: list[_Run] = []
-        self._ruby: list[str] = []  # the open elements of characters with a reading above them
-        self._formula: Formula | None = None
-        self._open: list[_Paragraph] = []  # several where a text box is in a paragraph
         self._carried: list[str] = []  # the text of paragraphs whose ends were deleted
-        self._tables = 0  # open ones; the text of a table in a cell belongs to the cell
-        self._table = _Table()
+        self._rows: list[Row] | None = None  # of the open table
+        self._cell: _Cell | None = None  # all text in it belongs to it, that of tables too
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        super().start(tag, attributes)
-        self._depth += 1
-        if self._unread_from is not None:
-            return
-        name = word(tag)
-        if self._properties and name in ("del", "moveFrom"):
-            self._deleted()
-        elif tag == _FALLBACK or name in _UNREAD or name.endswith(_EARLIER):
-            self._unread_from = self._depth
-        elif tag.startswith(_MATH):
-            math = tag.rpartition("}")[2]
-            if self._formula is not None:
-                self._formula.start(math, attributes)
-            elif math == "oMath":
-                self._formula = Formula()
-        elif name in _PROPERTIES:
-            self._properties.append(name)
-        elif self._properties:
-            self._property(name, attributes)
-        else:
-            self._content(name, attributes)
+    def read(self, parent: Element, paragraph: _Paragraph | None = None, run: _Run | None = None) -> None:
+        """Read what an element holds, within the paragraph and the run that are open."""
+        for child in parent:
+            name = word(child.tag)
+            if name in _UNREAD or name.endswith("Change") or child.tag == _FALLBACK:
+                continue
+            match name:
+                case "p":
+                    self._paragraph(child)
+                case "r":
+                    self.read(child, paragraph, _Run(child, self._styles.of(value(child, "w:rPr/w:rStyle"))))
+                case "tbl" if self._rows is None:
+                    self._table(child)
+                case "tr" if self._rows is not None and self._cell is None:
+                    self._row(child, self._rows)
+                case "tc" if self._rows and self._cell is None:
+                    self._read_cell(child, self._rows[-1])
+                case _ if paragraph:
+                    self._piece(child, name, paragraph, run)
+                case _:
+                    self.read(child)
+            if name in _STORIES:
+                self._end_story()
 
-    def _deleted(self) -> None:
-        """The end of a paragraph or a row was deleted."""
-        if self._properties[-1] == "trPr" and self._tables == 1:
-            self._table.row.deleted = True
-        elif self._properties == ["pPr", "rPr"] and self._open:
-            self._open[-1].goes_on = True
-
-    def _content(self, name: str, attributes: Mapping[str, str]) -> None:
-        match name:
-            case "p":
-                self._open.append(_Paragraph(parts=self._carried))
-                self._carried = []
-            case "r":
-                self._runs.append(_Run())
-            case "tbl":
-                self._tables += 1
-                if self._tables == 1:
-                    self._table = _Table()
-            case "tr" if self._tables == 1:
-                self._table.row = Row()
-            case "tc" if self._tables == 1:
-                self._table.cell = _Cell()
-            case "rt" | "rubyBase":
-                self._ruby.append(name)
-            case _ if self._open:
-                self._piece(name, attributes)
-
-    def _piece(self, name: str, attributes: Mapping[str, str]) -> None:
-        hidden = bool(self._runs) and self._runs[-1].hidden
-        match name:
-            case "t":
-                self._in_text = not hidden
-            case _ if hidden:
-                pass
-            case "tab" | "ptab" if self._runs:
-                self._add(" ")
-            case "br" | "cr":
-                self._add("\n")
-            case "noBreakHyphen":
-                self._add("-")
-            case "sym":
-                self._add(symbol(word_attribute(attributes, "font"), word_attribute(attributes, "char")))
-
-    def _property(self, name: str, attributes: Mapping[str, str]) -> None:
-        value = value_of(attributes)
-        match self._properties[-1], name:
-            case "rPr", ("vanish" | "b" | "rStyle" | "vertAlign" | "rFonts") if self._runs:
-                self._note_run(self._runs[-1], name, value or word_attribute(attributes, "ascii"))
-            case "pPr", _ if self._open:
-                self._note_paragraph(self._open[-1], name, value)
-            case _ if self._tables == 1:
-                self._note_table(name, value, attributes)
-
-    def _note_run(self, run: _Run, name: str, value: str) -> None:
-        if name == "rStyle":
-            style = self._style(value)
-            run.hidden, run.bold = run.hidden or style.hidden, run.bold or style.bold
-        elif name == "vanish":
-            run.hidden = is_on(value)
-        elif name == "vertAlign":
-            run.raised = value == "superscript"
-        elif name == "rFonts":
-            run.font = value
-        else:
-            run.bold = is_on(value)
-
-    def _note_paragraph(self, paragraph: _Paragraph, name: str, value: str) -> None:
-        match name:
-            case "pStyle":
-                paragraph.style = value
-            case "numId":
-                paragraph.number = value
-            case "ilvl":
-                paragraph.level = whole_number(value, LAST_LEVEL)
-            case "outlineLvl":
-                paragraph.outline = heading_level(name, value)
-
-    def _note_table(self, name: str, value: str, attributes: Mapping[str, str]) -> None:
-        table, cell = self._table, self._table.cell
-        match self._properties[-1], name:
-            case "trPr", "tblHeader":
-                table.row.marked = is_on(value)
-            case "trPr", "gridBefore":
-                table.row.cells.append(Cell("", max(1, whole_number(value, MOST_COLUMNS, 1))))
-            case "tcPr", "gridSpan":
-                cell.columns = max(1, whole_number(value, MOST_COLUMNS, 1))
-            case "tcPr", "vMerge":
-                cell.goes_on = value != "restart"
-            case "tcPr", "shd":
-                fill = word_attribute(attributes, "fill")
-                cell.shaded = fill not in _PLAIN_FILLS or bool(word_attribute(attributes, "themeFill"))
-            case "tblPr", "tblStyle":
-                table.style = self._style(value)
-            case "tblPr", "tblLook":
-                first = word_attribute(attributes, "firstRow")
-                table.first_row_differs = is_on(first) if first else value[-2:-1].lower() in _FIRST_ROW_BIT
-
-    def end(self, tag: str) -> None:
-        self._depth -= 1
-        if self._unread_from is not None:
-            if self._depth < self._unread_from:
-                self._unread_from = None
-            return
-        name = word(tag)
-        if self._formula is not None and tag.startswith(_MATH):
-            if not tag.endswith("}oMath"):
-                self._formula.end()
-                return
-            text, self._formula = self._formula.text(), None
-            if self._open:
-                self._add(text)
-        elif name in _PROPERTIES:
-            self._properties.pop()
-        elif not self._properties:
-            self._end(name)
-
-    def _end(self, name: str) -> None:
-        if name in _STORIES and self._carried:
-            self._end_paragraph(_Paragraph(parts=self._carried))
+    def _end_story(self) -> None:
+        if self._carried:
+            self._end(_Paragraph(Style(), self._carried), None)
             self._carried = []
-        match name:
-            case "t":
-                self._in_text = False
-            case "r" if self._runs:
-                self._runs.pop()
-            case "rt" | "rubyBase" if self._ruby:
-                self._ruby.pop()
-            case "p" if self._open:
-                self._end_paragraph(self._open.pop())
-            case "tc" if self._tables == 1:
-                self._end_cell(self._table.cell)
-            case "tr" if self._tables == 1:
-                self._table.rows.append(self._table.row)
-            case "tbl":
-                self._tables -= 1
-                if not self._tables:
-                    differs = self._table.first_row_differs and self._table.style.header_row
-                    add_table(self._built, self._table.rows, first_row_differs=differs)
 
-    def data(self, text: str) -> None:
-        if self._unread_from is not None:
-            return
-        if self._formula is not None:
-            self._formula.data(text)
-        elif self._in_text and self._open:
-            self._add(shown(text, self._runs[-1].font, raised=self._runs[-1].raised) if self._runs else text)
+    def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
+        """A part of a paragraph: text, a sign, a formula, or an element that holds some."""
+        if element.tag.startswith(_MATH) and element.tag.endswith("}oMath"):
+            formula = Formula()
+            _feed(formula, element)
+            self._add(formula.text(), paragraph, run)
+        elif name == "ruby":
+            reading, base = (_text_of(element.find(f"w:{each}", NAMES)) for each in ("rt", "rubyBase"))
+            self._add(base, paragraph, run, reading)
+        elif name not in ("t", "sym", *_PIECES):
+            self.read(element, paragraph, run)
+        elif run is None or not run.hidden:
+            text = _PIECES.get(name) or element.text or ""
+            if name == "sym":
+                text = symbol(attribute(element, "font"), attribute(element, "char"))
+            elif run and name == "t":
+                text = shown(text, run.font, raised=run.raised)
+            self._add(text, paragraph, run)
 
-    def _add(self, text: str) -> None:
-        paragraph = self._open[-1]
-        if self._ruby and self._ruby[-1] == "rt":
-            paragraph.reading.append(text)
-        elif self._ruby:
-            paragraph.parts.append(text)
+    def _add(self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = "") -> None:
+        paragraph.add(text, reading)
+        if self._cell and text.strip():
+            self._cell.plain = self._cell.plain or not ((run and run.bold) or paragraph.style.bold)
+
+    def _paragraph(self, element: Element) -> None:
+        paragraph = _Paragraph(self._styles.of(value(element, "w:pPr/w:pStyle")), self._carried)
+        self._carried = []
+        self.read(element, paragraph)
+        properties = element.find("w:pPr", NAMES)
+        mark = None if properties is None else properties.find("w:rPr", NAMES)
+        if mark is not None and any(word(each.tag) in ("del", "moveFrom") for each in mark):
+            paragraph.add("")
+            self._carried = paragraph.parts  # its end was deleted: it and the next one are one paragraph
         else:
-            paragraph.add(text)
-        if self._tables and text.strip():
-            bold = (self._runs and self._runs[-1].bold) or self._style(paragraph.style).bold
-            self._table.cell.plain = self._table.cell.plain or not bold
+            self._end(paragraph, properties)
 
-    def _style(self, name: str) -> Style:
-        if name not in self._named:
-            if len(self._named) >= _MOST_KEPT:
-                self._named.clear()
-            self._named[name] = self._styles.of(name)
-        return self._named[name]
-
-    def _end_paragraph(self, paragraph: _Paragraph) -> None:
+    def _end(self, paragraph: _Paragraph, properties: Element) -> None:
         paragraph.add("")
-        if paragraph.goes_on:
-            self._carried = paragraph.parts
-            return
-        style = self._style(paragraph.style)
-        number, level = paragraph.number or style.number, paragraph.level
-        label = ""
-        if number and number != "0":
-            own = style.level if level is None and not paragraph.number else level or 0
-            of_style = self._lists.level_of(number, paragraph.style, own) if level is None else own
-            label = self._lists.label(number, of_style)
+        label = self._label(paragraph.style, properties)
         text = "".join(paragraph.parts).strip()
+        outline = outline_level(properties, "w:outlineLvl") or paragraph.style.outline
         if not text:
             return
-        outline = paragraph.outline or style.outline
-        if self._tables:
-            self._table.cell.paragraphs.append(label + text)
+        if self._cell:
+            self._cell.paragraphs.append(label + text)
         elif outline:
             self._built.heading(label + text, outline)
         else:
             self._built.paragraph(label + text)
 
-    def _end_cell(self, cell: _Cell) -> None:
+    def _label(self, style: Style, properties: Element) -> str:
+        """The number of a paragraph that is an item of a list, which is counted."""
+        own, level = value(properties, "w:numPr/w:numId"), value(properties, "w:numPr/w:ilvl")
+        number = own or style.number
+        if number in ("", "0"):
+            return ""
+        at = whole_number(level, LAST_LEVEL) if level or own else style.level
+        if not level:
+            at = self._lists.level_of(number, value(properties, "w:pStyle"), at)
+        return self._lists.label(number, at)
+
+    def _table(self, element: Element) -> None:
+        look = "w:tblPr/w:tblLook"
+        first, bits = attribute(element, "firstRow", look), value(element, look)
+        differs = switched(first) if first else bits[-2:-1].lower() in _FIRST_ROW_BIT
+        self._rows = []
+        self.read(element)
+        style = self._styles.of(value(element, "w:tblPr/w:tblStyle"))
+        add_table(self._built, self._rows, first_row_differs=differs and style.header_row)
+        self._rows = None
+
+    def _row(self, element: Element, rows: list[Row]) -> None:
+        properties = element.find("w:trPr", NAMES)
+        row = Row(marked=is_on(properties, "w:tblHeader"))
+        if properties is not None:
+            row.deleted = any(word(each.tag) in ("del", "moveFrom") for each in properties)
+            if before := _span(properties, "w:gridBefore"):
+                row.cells.append(Cell("", before))
+        rows.append(row)
+        self.read(element)
+
+    def _read_cell(self, element: Element, row: Row) -> None:
+        self._cell = cell = _Cell()
+        self.read(element)
+        self._end_story()
+        self._cell = None
         text = " ".join(" ".join(cell.paragraphs).split())
-        row = self._table.row
-        row.cells.append(Cell(text, cell.columns, goes_on=cell.goes_on))
-        row.strong = row.strong and (cell.shaded or not cell.plain or not text)
+        merge = element.find("w:tcPr/w:vMerge", NAMES)
+        goes_on = merge is not None and attribute(merge, "val") != "restart"
+        row.cells.append(Cell(text, _span(element, "w:tcPr/w:gridSpan") or 1, goes_on=goes_on))
+        shade = "w:tcPr/w:shd"
+        plain_fill = attribute(element, "fill", shade) in _PLAIN_FILLS
+        shaded = not plain_fill or bool(attribute(element, "themeFill", shade))
+        row.strong = row.strong and (shaded or not cell.plain or not text)
+
+
+def _span(element: Element, path: str) -> int:
+    """The columns that a property says, 0 if it is not there."""
+    found = element.find(path, NAMES)
+    return 0 if found is None else max(1, whole_number(attribute(found, "val"), MOST_COLUMNS, 1))
+
+
+def _text_of(element: Element) -> str:
+    return "" if element is None else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
+
+
+def _feed(formula: Formula, element: Element) -> None:
+    for child in element:
+        if child.tag.startswith(_MATH):
+            formula.start(child.tag.rpartition("}")[2], child.attrib)
+            formula.data(child.text or "")
+            _feed(formula, child)
+            formula.end()
+        elif word(child.tag) not in _UNREAD:
+            _feed(formula, child)
 
 
 # KeyError for a part that is not there, RuntimeError for one with a password
@@ -388,11 +290,10 @@ def read_docx(name: str, data: bytes) -> TextFile:
 def _read(package: Package) -> TextFile:
     main = package.targets("")["officeDocument"]
     parts = package.targets(main)
-    styles = Styles()
-    lists = Lists(styles)
-    for kind, settings in (("styles", styles), ("numbering", lists)):
-        package.read(parts.get(kind, ""), settings)
+    styles = Styles(package.tree(parts.get("styles", "")))
+    lists = Lists(package.tree(parts.get("numbering", "")), styles)
     built = TextBuilder()
-    for part in (main, parts.get("footnotes"), parts.get("endnotes")):
-        package.read(part or "", _WordText(built, styles, lists))
+    for part in (main, parts.get("footnotes", ""), parts.get("endnotes", "")):
+        if (root := package.tree(part)) is not None:
+            _Story(built, styles, lists).read(root)
     return built.converted()

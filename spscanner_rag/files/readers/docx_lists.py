@@ -1,24 +1,20 @@
 """The numbers that Word shows before paragraphs, and the styles that give them: styles.xml and numbering.xml."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from spscanner_rag.files.readers.docx_parts import PartReader, value_of, word_attribute
+from spscanner_rag.files.readers.docx_parts import NAMES, Element, attribute, is_on, value
 from spscanner_rag.files.readers.numerals import cardinal, numeral, ordinal, ordinal_word, whole_number
 
 LAST_LEVEL = 8  # Word has nine
 _MOST_PARENTS = 20  # styles that are based on each other; a circle ends here
+_MOST_KEPT = 5_000  # styles
 _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
 _PLACE = re.compile(r"%([1-9])")
-
-
-def is_on(value: str) -> bool:
-    """True for a property that is switched on; without a value it is."""
-    return value not in ("0", "false", "off", "none")
 
 
 @dataclass(slots=True)
@@ -34,40 +30,34 @@ class Style:
     header_row: bool = False  # of a table: its first row looks different
 
 
-class Styles(PartReader):
+def _style(element: Element) -> Style:
+    name, first_row = value(element, "w:name"), element.find("w:tblStylePr[@w:type='firstRow']", NAMES)
+    heading = _HEADING.fullmatch(name)
+    named = int(heading[1]) if heading else int(name.lower() == "title")
+    return Style(
+        named or outline_level(element, "w:pPr/w:outlineLvl"),
+        value(element, "w:pPr/w:numPr/w:numId"),
+        whole_number(value(element, "w:pPr/w:numPr/w:ilvl"), LAST_LEVEL),
+        value(element, "w:basedOn"),
+        is_on(element, "w:rPr/w:b"),
+        is_on(element, "w:rPr/w:vanish"),
+        is_on(first_row, ".//w:b") or is_on(first_row, ".//w:shd"),
+    )
+
+
+def _children(element: Element, path: str, key: str) -> list[tuple[str, Element]]:
+    """The elements at a path, with one of their attributes."""
+    return [] if element is None else [(attribute(one, key), one) for one in element.iterfind(path, NAMES)]
+
+
+class Styles:
     """The styles of a document, as its part says them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._all: dict[str, Style] = {}
-        self._style = Style()
-        self._of_first_row = False
+    def __init__(self, root: Element) -> None:
+        self._all = {name: _style(one) for name, one in _children(root, "w:style", "styleId")}
+        self.of = lru_cache(_MOST_KEPT)(self._of)
 
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Note a style or a property of one."""
-        style, value = self._style, value_of(attributes)
-        match name:
-            case "style":
-                self._style = self._all[word_attribute(attributes, "styleId")] = Style()
-                self._of_first_row = False
-            case "tblStylePr":
-                self._of_first_row = word_attribute(attributes, "type") == "firstRow"
-            case "b" | "shd" if self._of_first_row:
-                style.header_row = style.header_row or is_on(value)
-            case "name" | "outlineLvl":
-                style.outline = style.outline or heading_level(name, value)
-            case "numId":
-                style.number = value
-            case "ilvl":
-                style.level = whole_number(value, LAST_LEVEL)
-            case "basedOn":
-                style.parent = value
-            case "b":
-                style.bold = is_on(value)
-            case "vanish":
-                style.hidden = is_on(value)
-
-    def of(self, name: str) -> Style:
+    def _of(self, name: str) -> Style:
         """A style with what it takes from those that it is based on."""
         found = replace(self._all.get(name, Style()))
         for _ in range(_MOST_PARENTS):
@@ -82,13 +72,9 @@ class Styles(PartReader):
         return found
 
 
-def heading_level(name: str, value: str) -> int:
-    """The level of a heading, from 1, that a style's name or an outline level says; 0 for none."""
-    if name == "outlineLvl":
-        level = whole_number(value, LAST_LEVEL + 1, LAST_LEVEL + 1)
-        return 0 if level > LAST_LEVEL else level + 1
-    match = _HEADING.fullmatch(value)
-    return int(match[1]) if match else int(value.lower() == "title")
+def outline_level(element: Element, path: str) -> int:
+    """The level of a heading, from 1, that a property says; 0 for none."""
+    return (whole_number(value(element, path), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (LAST_LEVEL + 2)
 
 
 @dataclass(slots=True)
@@ -115,54 +101,42 @@ class _List:
     levels: dict[int, _Level] = field(default_factory=dict)
 
 
-class Lists(PartReader):
+def _levels(element: Element, path: str) -> dict[int, _Level]:
+    found = {}
+    for number, one in _children(element, path, "ilvl"):
+        text = one.find("w:lvlText", NAMES)
+        after = one.find("w:lvlRestart", NAMES)
+        found[whole_number(number, LAST_LEVEL)] = _Level(
+            whole_number(value(one, "w:start"), _MOST_NUMBER, 1),
+            value(one, "w:numFmt") or "decimal",
+            None if text is None else attribute(text, "val")[:_LONGEST_LABEL],
+            is_on(one, "w:isLgl"),
+            None if after is None else whole_number(attribute(after, "val"), LAST_LEVEL),
+            value(one, "w:pStyle"),
+        )
+    return found
+
+
+def _starts(element: Element) -> dict[int, int]:
+    return {
+        whole_number(level, LAST_LEVEL): whole_number(value(one, "w:startOverride"), _MOST_NUMBER, 1)
+        for level, one in _children(element, "w:lvlOverride[w:startOverride]", "ilvl")
+    }
+
+
+class Lists:
     """The lists of a document, as its part says them, and the number of the last item of each."""
 
-    def __init__(self, styles: Styles) -> None:
-        super().__init__()
+    def __init__(self, root: Element, styles: Styles) -> None:
         self._styles = styles
-        self._definitions: dict[str, _Definition] = {}
-        self._lists: dict[str, _List] = {}
-        self._owner: _Definition | _List = _Definition()
-        self._number = 0  # of the level
-        self._level = _Level()
-
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Note a list, a level or a property of one."""
-        owner, value = self._owner, value_of(attributes)
-        match name:
-            case "abstractNum":
-                self._owner = self._definitions[word_attribute(attributes, "abstractNumId")] = _Definition()
-            case "num":
-                self._owner = self._lists[word_attribute(attributes, "numId")] = _List()
-            case "abstractNumId" if isinstance(owner, _List):
-                owner.definition = value
-            case "numStyleLink" if isinstance(owner, _Definition):
-                owner.style = value
-            case "lvl" | "lvlOverride":
-                self._number = whole_number(word_attribute(attributes, "ilvl"), LAST_LEVEL)
-                if name == "lvl":
-                    self._level = owner.levels[self._number] = _Level()
-            case "startOverride" if isinstance(owner, _List):
-                owner.starts[self._number] = whole_number(value, _MOST_NUMBER, 1)
-            case _:
-                self._note(name, value)
-
-    def _note(self, name: str, value: str) -> None:
-        level = self._level
-        match name:
-            case "start":
-                level.start = whole_number(value, _MOST_NUMBER, 1)
-            case "numFmt":
-                level.format = value
-            case "lvlText":
-                level.text = value[:_LONGEST_LABEL]
-            case "isLgl":
-                level.only_digits = is_on(value)
-            case "lvlRestart":
-                level.restarts_after = whole_number(value, LAST_LEVEL)
-            case "pStyle":
-                level.style = value
+        self._definitions = {
+            name: _Definition(_levels(one, "w:lvl"), value(one, "w:numStyleLink"))
+            for name, one in _children(root, "w:abstractNum", "abstractNumId")
+        }
+        self._lists = {
+            name: _List(value(one, "w:abstractNumId"), _starts(one), _levels(one, "w:lvlOverride/w:lvl"))
+            for name, one in _children(root, "w:num", "numId")
+        }
 
     def level_of(self, number: str, style: str, default: int) -> int:
         """The level in a list on which the paragraphs of a style are."""
