@@ -143,9 +143,10 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
 def require_document(document: object, where: str) -> None:
     """Raise ``TypeError`` for anything but a Document."""
     if not isinstance(document, Document):
-        raise TypeError(
-            f"{where}: got {type(document).__name__}; expected langchain_core.documents.Document objects"
-        )
+        got = type(document).__name__
+        if hasattr(document, "get_content"):
+            got = "a LlamaIndex node, not LangChain's Document(it.get_content(), metadata=it.metadata)"
+        raise TypeError(f"{where}: got {got}; expected langchain_core.documents.Document objects")
 
 
 def read(

@@ -84,10 +84,19 @@ class TextFile:
         return self.pages[max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)]
 
     def headings(self, offset: int) -> tuple[str, ...]:
-        """The headings above a character, the highest first, and time and speaker of a turn; else empty."""
+        """The headings above a character, the highest first, a turn's time and speaker; else a row's header."""
         number = bisect_right(self._headings, offset, key=lambda heading: heading[0])
         _, titles, end = self._headings[number - 1] if number else (0, (), 0)
-        return titles if offset < end else titles[:-1]
+        return (titles if offset < end else titles[:-1]) or self._row(offset)
+
+    def _row(self, offset: int) -> tuple[str, ...]:
+        """Number and header of a row of a table; the header is row 1."""
+        number = bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
+        block = self.blocks[number] if number >= 0 else None
+        if block is None or block.kind != "row" or block.header is None or offset >= block.end:
+            return ()
+        first = bisect_right(self.blocks, block.header[0], key=lambda other: other.start) - 1
+        return (f"row {number - first + 1}: {' '.join(self.text[slice(*block.header)].split())}",)
 
     def section(self, offset: int) -> str:
         """The page or else the innermost heading of a character, for people; empty if the file has neither."""
@@ -131,8 +140,8 @@ class TextFile:
             found |= {"page": page.label, "page_number": page.number}
         if boxes := self.boxes(start, end):
             found["boxes"] = [list(box) for box in boxes]
-        if self._headings:
-            found["headings"] = list(self.headings(start))
+        if (headings := self.headings(start)) or self._headings:
+            found["headings"] = list(headings)
         return found
 
     def page_texts(self) -> list[tuple[PageStart, str]]:

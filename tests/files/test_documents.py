@@ -1,9 +1,11 @@
 """Documents: lines and columns, pages and headings of a position."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.files.documents import PageStart, TextFile, name_of
+from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.text.blocks import Block
 
 
@@ -49,6 +51,27 @@ def test_headings_above_a_position() -> None:
     assert document.place(text.index("Two"), len(text))["headings"] == ["A.", "B."]
     assert document.page(3) is None
     assert document.page_texts() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word", "place"),
+    [
+        ("a.csv", "Town,Population\nSaltmere,812\nMoor,40\n", "Moor", "3:1 · row 3: Town,Population"),
+        ("a.tsv", "id\tname\n1\tAnne\n2\tBob\n", "Bob", "3:3 · row 3: id name"),
+        (
+            "a.md",
+            "Prices:\n\n| Item | EUR |\n|---|---|\n| Rope | 4 |\n",
+            "Rope",
+            "5:3 · row 2: | Item | EUR |",
+        ),
+        ("a.md", "# Shop\n\n| Item | EUR |\n|---|---|\n| Rope | 4 |\n", "Rope", "5:3 · Shop"),
+        ("a.csv", "Town,Population\nSaltmere,812\n", "Town", "1:1"),
+        ("a.md", "Prices:\n\n| Item | EUR |\n|---|---|\n| Rope | 4 |\n\nAll.\n", "All", "7:1"),
+    ],
+)
+def test_a_row_of_a_table_stands_under_its_header(name: str, content: str, word: str, place: str) -> None:
+    document = read_bytes(name, content.encode())
+    assert document.where(document.text.index(word)) == place
 
 
 def test_the_page_of_a_position() -> None:

@@ -108,7 +108,8 @@ def _usage_or_memory(error: Exception) -> int:
         message = str(format_message()).rstrip(".")
         if possible := getattr(error, "possibilities", None):
             message = f"{getattr(error, 'message', message)}; did you mean {' or '.join(sorted(possible))}?"
-        return _fail(f"{message}: see `{command} --help`", 2)
+        see = " See" if message.endswith("?") else ": see"
+        return _fail(f"{message}{see} `{command} --help`", 2)
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
         return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
     raise error

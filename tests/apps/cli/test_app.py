@@ -110,7 +110,7 @@ def test_a_wrong_option_is_told_with_the_right_one(run: Run, command: str, wrong
     assert code == 2
     assert f"No such option: {wrong}; did you mean " in err
     assert right in err
-    assert err.endswith(f"see `spscanner {command} --help`\n")
+    assert err.endswith(f"? See `spscanner {command} --help`\n")
 
 
 SECONDS = 240  # for a program to end, on a machine that has much else to do

@@ -8,6 +8,8 @@ from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core.schema import Document as LlamaIndexDocument
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from langchain_spscanner import SPScannerCompressor
 from tests.integrations.hosts import WordScorer
@@ -60,3 +62,10 @@ def test_other_input_is_refused_by_name(documents: list[Document]) -> None:
         compressor.compress_documents(documents, 3)
     with pytest.raises(TypeError, match="documents: got str"):
         compressor.compress_documents(["text"], QUERY)
+    for other in (
+        TextNode(text="A."),
+        LlamaIndexDocument(text="A."),
+        NodeWithScore(node=TextNode(text="A.")),
+    ):
+        with pytest.raises(TypeError, match=r"documents: got a LlamaIndex node, not LangChain's Document\("):
+            compressor.compress_documents([other], QUERY)
