@@ -141,7 +141,8 @@ def corpus_study_of(
     characters, too.
     """
     check_long(settings, aggregation)
-    corpora = corpora_of(documents, per_source, seed, least=among or 2, characters=characters)
+    least = among or (1 if exact else 2)
+    corpora = corpora_of(documents, per_source, seed, least=least, characters=characters)
     questions = {corpus.source: corpus.asked for corpus in corpora}
     asks = list(asks_of_corpora(
         settings, corpora, first_stages, read_documents, among, cutoffs=cutoffs, aggregation=aggregation
