@@ -14,15 +14,9 @@ from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line
 
 MODEL_CARD = "README.md"
 
-_PASSAGE_MODELS = {
-    "reranker": (
-        "a reranker",
-        "Reads a passage together with a question and gives the pair a relevance logit.",
-    ),
-    "embedder": (
-        "an embedding model",
-        "Gives a question and the passages that answer it vectors that are alike.",
-    ),
+_KINDS = {
+    "reranker": ("a reranker", "Reads a passage with a question and gives the pair a relevance logit."),
+    "embedder": ("an embedding model", "Gives a question and its answers vectors that are alike."),
 }
 
 
@@ -80,7 +74,7 @@ def _opening(name: str, stage: str, reader: str) -> list[str]:
     """Title, description and usage; ``reader`` is the class that reads a reranker."""
     shown = one_line(name)
     if stage != "evidence":
-        kind, does = _PASSAGE_MODELS[stage]
+        kind, does = _KINDS[stage]
         reader = "Dense" if stage == "embedder" else reader
         call = f'{stage} = {reader}({json.dumps(shown)}, "passage")'
         return [

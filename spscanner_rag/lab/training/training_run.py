@@ -14,10 +14,9 @@ from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.embedder import EmbedderStage
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.reranker import RerankerStage
-from spscanner_rag.lab.training.stages.transformer import TransformerStage, is_transformer
+from spscanner_rag.lab.training.stages.transformer import EmbedderStage, TransformerStage, is_transformer
 from spscanner_rag.lab.training.start import RunFiles, check_start
 from spscanner_rag.lab.training.state_file import check_state
 from spscanner_rag.scan.devices import choose

@@ -1,4 +1,4 @@
-"""The losses of both stages: which sentences of a sequence answer its question; which passage of a column does."""
+"""The losses of all stages: which sentences of a sequence answer its question; which passage of a column does."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.baselines.mamba_reranker import PairReader
-from spscanner_rag.lab.training.data.columns import PassageDraw
+from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import readable
 
 Column = Sequence[Any]
@@ -128,6 +129,52 @@ class RerankerObjective:
             right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
             columns = torch.split(logits, [len(examples[number]) for number in members])
             yield torch.stack([F.cross_entropy(column, right) for column in columns]).sum() / len(examples)
+
+
+class EmbedderObjective:
+    """NT-Xent (Chen et al. 2020, "A Simple Framework for Contrastive Learning of Visual Representations").
+
+    The cross-entropy of the right passage among all passages of a step, and of the right question among all its
+    questions, at temperature 0.05. The library caches gradients, so that memory is that of ``tokens_per_pass``.
+    """
+
+    def __init__(self, passages: PassageDraw, model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+        losses = needed("sentence_transformers.sentence_transformer.losses", "an embedder", "baselines")
+        self._passages, self._recipe = passages, recipe
+        self._to_device = needed("sentence_transformers.util", "an embedder", "baselines").batch_to_device
+        self._loss = losses.CachedMultipleNegativesRankingLoss(
+            model,
+            scale=20.0 if model.similarity_fn_name == "cosine" else 1.0,
+            similarity_fct=model.similarity,
+            mini_batch_size=max(1, recipe.tokens_per_pass // (model.max_seq_length or 512)),
+            directions=("query_to_doc", "doc_to_query"),
+            partition_mode="per_direction",
+        )
+
+    def example(self, number: int, length: int) -> PassageColumn:
+        """Column ``number``, of texts that the model cuts at its own length."""
+        return self._passages.column(number)
+
+    def tokens(self, example: PassageColumn) -> int:
+        """The number of tokens of question and passages."""
+        return int(self._features((example.question, *example.passages))["attention_mask"].sum())
+
+    def losses(self, model: nn.Module, examples: Sequence[PassageColumn]) -> Iterator[Tensor]:
+        """The loss of a step, in which each question and each right passage has a place once."""
+        by_question = {column.question: column for column in examples}
+        columns = {column.passages[0]: column for column in by_question.values()}.values()
+        passages = zip(*(column.passages for column in columns), strict=False)  # as many as the shortest has
+        texts = [[column.question for column in columns], *passages]
+        kind = self._loss.model.device.type
+        # entered until the gradients are computed, since the passes are repeated for them
+        with torch.autocast(kind, torch.bfloat16, enabled=self._recipe.dtype == "bfloat16"):
+            yield self._loss([self._features(column) for column in texts], None)
+
+    def _features(self, texts: Sequence[str]) -> dict[str, Any]:
+        model = self._loss.model
+        read = model.preprocess([readable(text) for text in texts])
+        features: dict[str, Any] = self._to_device(read, model.device)
+        return features
 
 
 def pair_logits(
