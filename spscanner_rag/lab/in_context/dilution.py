@@ -20,9 +20,7 @@ class Dilution(NamedTuple):
 
     any_head: list[bool]  # R_any: whether at least one head ranks a gold document first by MaxSim
     all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
-    gold_share: list[
-        float
-    ]  # GoldShare: |a_G| / |a|, a_G being the part of the output a that is of gold tokens
+    gold_share: list[float]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a of gold tokens
 
 
 @torch.inference_mode()
@@ -39,10 +37,9 @@ def dilution(model: BlockSearchModel, documents: DocumentKeys, query: str, gold:
         every = torch.arange(len(is_gold), device=model.device) if places is None else places
         last = seen._replace(queries=seen.queries[:, :, -1:])
         output, scores = query_attention(last)
-        values = last.values * is_gold[every][:, None]
-        of_gold, _ = query_attention(
-            last._replace(values=values, own_values=torch.zeros_like(last.own_values))
-        )
+        gold_values = last.values * is_gold[every][:, None]
+        only_gold = last._replace(values=gold_values, own_values=torch.zeros_like(last.own_values))
+        of_gold, _ = query_attention(only_gold)
         to_output = model.decoder.model.layers[layer].self_attn.o_proj.weight
         whole, part = ((mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold))
         similar = max_similarities(scores, document_of[every], documents.documents)[0]  # (heads, documents)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,41 +23,24 @@ class Batch:
     teacher: list[Sequence[float]]  # a score for each document of a column
 
 
-class Losses(NamedTuple):
-    """Scalars, averaged over digits and queries."""
-
-    digits: Tensor
-    auxiliary: Tensor  # without its weight, 0 where it was not computed
-
-
-def batch_losses(model: BlockSearchModel, batch: Batch, auxiliary: bool = False) -> Losses:
-    """Compute the losses of a batch."""
+def batch_loss(model: BlockSearchModel, batch: Batch, auxiliary_weight: float = 0.0) -> Tensor:
+    """The loss of a batch, averaged over digits and queries: a scalar."""
+    device = model.device
     documents = model.read_documents(batch.texts, batch.codes)
     queries = [model.query_ids(question)[0] for question in batch.questions]
-    codes = torch.tensor(
-        [digits_of(code) for code in batch.codes], device=model.device
-    )  # (documents, DIGITS)
-    right = torch.tensor([column[0] for column in batch.columns], device=model.device)
-    logits = digits_after(model, queries, documents, codes[right][:, :-1])  # after the right digits
-    digits = F.cross_entropy(logits.flatten(0, 1), codes[right].flatten())
-    if not auxiliary:
-        return Losses(digits, torch.zeros((), device=model.device))
+    codes = torch.tensor([digits_of(code) for code in batch.codes], device=device)  # (documents, DIGITS)
+    right = codes[[column[0] for column in batch.columns]]
+    logits = digits_after(model, queries, documents, right[:, :-1])
+    loss = F.cross_entropy(logits.flatten(0, 1), right.flatten())
+    if not auxiliary_weight:
+        return loss
     sampled = sampled_digits(model, queries, documents)
-    candidates, shares = _candidates(batch, codes)
     logits = digits_after(model, queries, documents, sampled[:, :-1])
-    return Losses(digits, auxiliary_loss(logits, sampled, candidates, shares))
-
-
-def _candidates(batch: Batch, codes: Tensor) -> tuple[Tensor, Tensor]:
-    """Each query's column: codes (queries, candidates, DIGITS) and the teacher's shares (queries, candidates)."""
-    most = max(map(len, batch.columns))
-    shares = torch.zeros(len(batch.columns), most, device=codes.device)
-    candidates = torch.zeros(len(batch.columns), most, codes.shape[1], dtype=torch.int64, device=codes.device)
-    for row, (column, scores) in enumerate(zip(batch.columns, batch.teacher, strict=True)):
-        shares[row, : len(column)] = torch.softmax(torch.tensor(scores, device=codes.device), 0)
-        candidates[row, : len(column)] = codes[column]
-        candidates[row, len(column) :] = codes[column[0]]  # without a share, so it changes nothing
-    return candidates, shares
+    shares = [torch.tensor(scores, device=device).softmax(0) for scores in batch.teacher]
+    # a shorter column is filled up with codes that have no share
+    weights = pad_sequence(shares, batch_first=True)
+    candidates = pad_sequence([codes[column] for column in batch.columns], batch_first=True)
+    return loss + auxiliary_weight * auxiliary_loss(logits, sampled, candidates, weights)
 
 
 def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,8 +54,8 @@ def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> 
     begins = torch.cat([torch.ones_like(same[..., :1]), same[..., :-1].cumprod(-1).bool()], -1)
     digits = F.one_hot(candidates, 10).to(weights.dtype)  # (queries, candidates, DIGITS, 10)
     sums = ((weights[:, :, None] * begins)[..., None] * digits).sum(1)  # (queries, DIGITS, 10)
-    known = begins.any(1)
-    return sums / sums.sum(-1, keepdim=True).clamp_min(1e-12), known
+    total = sums.sum(-1, keepdim=True)
+    return sums / total.clamp_min(1e-12), total[..., 0] > 0
 
 
 def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ in Documents at Million Token Scale" (arXiv:2607.01538).
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -23,11 +23,7 @@ from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Codes, Layout
 from spscanner_rag.text.extras import needed
 
 Attention = Literal["ssmax", "sink", "plain"]
-STARTS: Final = {
-    "ssmax": 0.43,
-    "sink": 14.0,
-    "plain": 1.0,
-}  # of s_L and b_L (table 6); plain attention has none
+STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # of s_L and b_L (table 6); "plain" has none
 
 SETTINGS_FILE: Final = "block_search.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -96,13 +92,11 @@ class DocumentKeys:
     @classmethod
     def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
         """Join what was read in several batches."""
-
-        def of_layers(layers: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-            return tuple(torch.cat(same, 1) for same in zip(*layers, strict=True))
-
+        keys = zip(*(part.keys for part in parts), strict=True)
+        values = zip(*(part.values for part in parts), strict=True)
         return cls(
-            of_layers(part.keys for part in parts),
-            of_layers(part.values for part in parts),
+            tuple(torch.cat(layer, 1) for layer in keys),
+            tuple(torch.cat(layer, 1) for layer in values),
             torch.cat([part.lengths for part in parts]),
             torch.cat([part.codes for part in parts]),
             sum(part.cut for part in parts),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from spscanner_rag.lab.in_context.layout import Codes, Layout, draw_codes
-from spscanner_rag.lab.in_context.losses import Batch, batch_losses
+from spscanner_rag.lab.in_context.losses import Batch, batch_loss
 from spscanner_rag.lab.in_context.model import BlockSearchModel, Gate
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
@@ -110,5 +110,5 @@ class InContextObjective:
             columns = [column for _, column in examples[first : first + TOGETHER]]
             batch = batch_of(columns, draw, model.settings.codes)
             with torch.autocast(model.device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):
-                losses = batch_losses(model, batch, bool(rising))
-            yield (losses.digits + rising * losses.auxiliary) * (len(columns) / len(examples))
+                loss = batch_loss(model, batch, rising)
+            yield loss * (len(columns) / len(examples))

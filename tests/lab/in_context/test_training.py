@@ -14,10 +14,9 @@ from tokenizers import Tokenizer
 from spscanner_rag.lab.in_context import training
 from spscanner_rag.lab.in_context.block_search import read_corpus
 from spscanner_rag.lab.in_context.losses import (
-    Losses,
     auxiliary_loss,
     auxiliary_targets,
-    batch_losses,
+    batch_loss,
     digits_after,
     sampled_digits,
 )
@@ -64,6 +63,8 @@ def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
     )
     torch.testing.assert_close(auxiliary_loss(logits, prefixes, CANDIDATES, WEIGHTS), by_hand / 4)
     prefixes = torch.tensor([[0, 9, 2, 1]])  # places after a prefix that no code has are skipped
+    filled = torch.cat([CANDIDATES, prefixes[None]], 1), torch.cat([WEIGHTS, torch.zeros(1, 1)], 1)
+    assert auxiliary_targets(prefixes, *filled)[1].tolist() == [[True, True, False, False]]
     targets, known = auxiliary_targets(prefixes, CANDIDATES, WEIGHTS)
     assert known.tolist() == [[True, True, False, False]]
     assert targets[0, 2:].sum() == 0
@@ -137,7 +138,7 @@ def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
 def test_the_auxiliary_weight_rises_over_the_warm_up(
     step: int, weight: float, digit_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "batch_losses", lambda *_: Losses(torch.zeros(()), torch.ones(())))
+    monkeypatch.setattr(training, "batch_loss", lambda *given: torch.tensor(given[-1]))
     model = small(digit_tokenizer)
     objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
     (loss,) = objective.losses(model, [objective.example(2 * step + number, 0) for number in range(2)])
@@ -149,11 +150,11 @@ def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
 ) -> None:
     model = small(digit_tokenizer)
     batch = batch_of([COLUMN], random.Random(0))
-    losses = batch_losses(model, batch)
-    assert losses.digits.item() == pytest.approx(2.3026, abs=0.1)
-    assert losses.auxiliary.item() == 0.0
-    losses = batch_losses(model, batch, auxiliary=True)
-    losses.auxiliary.backward()  # type: ignore[no-untyped-call]
+    of_digits = batch_loss(model, batch).item()
+    assert of_digits == pytest.approx(2.3026, abs=0.1)
+    whole = batch_loss(model, batch, auxiliary_weight=0.5)
+    assert whole.item() == pytest.approx(1.5 * of_digits, abs=0.2)
+    whole.backward()  # type: ignore[no-untyped-call]
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
@@ -166,11 +167,11 @@ def test_sixteen_queries_share_a_corpus_and_their_losses_are_a_mean(
 ) -> None:
     seen: list[training.Batch] = []
 
-    def counted(model: BlockSearchModel, batch: training.Batch, auxiliary: bool) -> Losses:
+    def counted(model: BlockSearchModel, batch: training.Batch, auxiliary_weight: float) -> torch.Tensor:
         seen.append(batch)
-        return Losses(torch.ones(()), torch.zeros(()))
+        return torch.ones(())
 
-    monkeypatch.setattr(training, "batch_losses", counted)
+    monkeypatch.setattr(training, "batch_loss", counted)
     model = small(digit_tokenizer, codes="position")
     objective = InContextObjective(Columns(), model.layout, RECIPE)  # type: ignore[arg-type]
     losses = list(objective.losses(model, [objective.example(number, 0) for number in range(40)]))
