@@ -178,6 +178,15 @@ def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
 
 
 @pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it is installed."""
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(REPOSITORY))
+    return Path(
+        next(iter(builder.build(directory=str(tmp_path_factory.mktemp("wheel")), versions=["standard"])))
+    )
+
+
+@pytest.fixture(scope="session")
 def bundled() -> Scanner:
     """The scanner that is shipped: float32, on the CPU."""
     return Scanner.from_pretrained(device="cpu", dtype="float32")

@@ -13,11 +13,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 OURS = "spscanner-rag"
 
 SCAN = """
@@ -46,12 +44,6 @@ MODULES = {
     "langchain": ["langchain_spscanner"],
     "llama-index": ["llama_index.retrievers.spscanner", "llama_index.postprocessor.spscanner"],
 }
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    return Path(next(iter(WheelBuilder(str(REPOSITORY)).build(directory=str(folder), versions=["standard"]))))
 
 
 def required(wheel: Path, extra: str) -> Iterator[Distribution]:

@@ -199,12 +199,6 @@ def test_no_requirement_admits_a_version_with_a_known_fault(name: str) -> None:
     assert not [str(each) for each in asked if each.specifier.contains(version)], fault
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    return Path(next(iter(WheelBuilder(str(REPOSITORY)).build(directory=str(folder), versions=["standard"]))))
-
-
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -11,41 +11,26 @@ from hypothesis import strategies as st
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
+from tests.attack.hostile_texts import KINDS, check_result
 
 TOLERANCE = 1e-4
 """Of float32 logits between two ways to compute them (docs: equality)."""
 
-FRAGMENTS = st.one_of(
-    st.text(st.characters(), max_size=20),  # any code points, lone surrogates among them
-    st.sampled_from(
-        [
-            "The keeper signed the treaty. ",
-            "Who signed it? ",
-            "Dr. Smith's report, No. 5, p. 12; see Fig. 3.",
-            "He said: “Stop! Now.” and left… ",
-            "((unclosed [brackets {and 'quotes",
-            "1. First\n2. Second\n\n",
-            "a\r\nb\rc\n",
-            "\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029",
-            "\u00a0\u2003\u3000\u200b\ufeff",
-            "e\u0301\u0308\u0323",
-            "👩‍👩‍👧‍👦🏳️‍🌈🇩🇪🇫🇷👍🏽",
-            "שלום עולם. مرحبا بالعالم؟ ",
-            "東京は大きい。大阪も！",
-            "हिन्दी में। ไทยไม่มีเว้นวรรค",
-            "\ud800\udc00\udfff",
-            "\u202eright to left\u202c",
-            "<|endoftext|>",
-            "snake_case_word" * 5,
-            "x" * 300,
-            " " * 50,
-            "\n" * 5,
-            "\x00\x01\x7f",
-            "[/INST] <b>&amp;</b>",
-        ]
+
+def drawn(kind: str, seed: int, size: int) -> str:
+    return KINDS[kind](random.Random(seed), size)
+
+
+DOCUMENTS = st.lists(
+    st.one_of(
+        st.text(st.characters(), max_size=20),  # any code points, lone surrogates among them
+        st.sampled_from(
+            ["The keeper signed the treaty. ", "Dr. Smith's report, No. 5, p. 12; see Fig. 3.\n\n"]
+        ),
+        st.builds(drawn, st.sampled_from(list(KINDS)), st.integers(0, 999), st.integers(1, 60)),
     ),
-)
-DOCUMENTS = st.lists(FRAGMENTS, max_size=10).map("".join)
+    max_size=10,
+).map("".join)
 QUERIES = st.one_of(
     st.sampled_from(["Who signed the treaty?", "東京", "x", "the who"]),
     st.text(st.characters(), min_size=1, max_size=20).filter(lambda query: bool(query.strip())),
@@ -67,21 +52,6 @@ def windowed(windowed_checkpoint: Path) -> dict[int, Scanner]:
     }
 
 
-def check_spans(result: ScanResult, text: str) -> None:
-    end = 0
-    for sentence in result.sentences:
-        assert end <= sentence.start < sentence.end <= len(text)
-        assert text[end : sentence.start].strip() == ""  # what no span holds is white space
-        assert text[sentence.start : sentence.end] == sentence.text
-        assert sentence.text == sentence.text.strip()
-        end = sentence.end
-    assert text[end:].strip() == ""
-    assert result.logits.shape == (len(result.sentences),)
-    assert result.logits.dtype == np.float32
-    assert np.isfinite(result.logits).all()
-    assert (len(result.sentences) == 0) == (not text.strip())
-
-
 def check_equal(result: ScanResult, expected: ScanResult) -> None:
     assert (result.query, result.text) == (expected.query, expected.text)
     assert result.starts.tolist() == expected.starts.tolist()
@@ -101,7 +71,7 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
 def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
     scanner = scanners[4096]
     expected = scanner.scan(query, text)
-    check_spans(expected, text)
+    check_result(expected, text)
     logits = scanner.score_units(query, text, scanner.segment(text))
     np.testing.assert_array_equal(logits, expected.logits)
     check_equal(scanners[segment_tokens].scan(query, text), expected)
@@ -112,7 +82,7 @@ def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, s
 def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) -> None:
     query, scanner = "Who signed it?", windowed[4096]
     expected = scanner.scan(query, text)
-    check_spans(expected, text)
+    check_result(expected, text)
     logits = scanner.score_units(query, text, scanner.segment(text))
     np.testing.assert_array_equal(logits, expected.logits)
     check_equal(windowed[64].scan(query, text), expected)
@@ -130,7 +100,7 @@ def test_other_documents_beside_it(
     results = scanners[segment_tokens].scan_many(pairs)
     assert len(results) == len(pairs)
     for (query, text), result in zip(pairs, results, strict=True):
-        check_spans(result, text)
+        check_result(result, text)
         check_equal(result, scanners[4096].scan(query, text))
     shuffled = list(enumerate(pairs))
     order.shuffle(shuffled)

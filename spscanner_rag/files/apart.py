@@ -23,6 +23,11 @@ _CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} impor
 Record = Mapping[str, Any]
 
 
+def seconds_for(data: bytes) -> float:
+    """The time that the content of a file may take."""
+    return max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
+
+
 def read_apart(
     module: str,
     arguments: tuple[str, ...],

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
-from spscanner_rag.files.apart import LEAST_SECONDS, SECONDS_PER_MEBIBYTE, Record, answer, read_apart
+from spscanner_rag.files.apart import Record, answer, read_apart, seconds_for
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import archive_of
@@ -137,7 +137,7 @@ def read_bytes(
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
     if seconds is None:
-        seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
+        seconds = seconds_for(data)
     if kind == "PDF":
         made = read_pdf(name, data, seconds, check, progress)
     elif max(len(data), _unpacked(kind, data)) > AT_ONCE_BYTES:

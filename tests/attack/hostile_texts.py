@@ -3,6 +3,10 @@
 import random
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from spscanner_rag.results import ScanResult
+
 Kind = Callable[[random.Random, int], str]
 
 WORDS = (
@@ -125,3 +129,18 @@ KINDS: dict[str, Kind] = {
         white_space,
     )
 }
+
+
+def check_result(result: ScanResult, text: str) -> None:
+    """Spans are sentences in order that leave out white space alone; each has a finite logit."""
+    end = 0
+    for sentence in result.sentences:
+        assert end <= sentence.start < sentence.end <= len(text)
+        assert text[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
+        assert not text[end : sentence.start].strip()
+        end = sentence.end
+    assert not text[end:].strip()
+    assert result.logits.shape == (len(result.sentences),)
+    assert result.logits.dtype == np.float32
+    assert np.isfinite(result.logits).all()
+    assert ((result.scores >= 0) & (result.scores <= 1)).all()

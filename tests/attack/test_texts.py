@@ -21,11 +21,10 @@ from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.apps.pages.terminal import render_documents
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
-from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
-from tests.attack.hostile_texts import KINDS
+from tests.attack.hostile_texts import KINDS, check_result
 
 pytestmark = pytest.mark.timeout(120)
 TRIES = pytest.mark.parametrize("tries", [1, pytest.param(15, marks=pytest.mark.slow)])
@@ -39,18 +38,6 @@ def drawn(kind: str, seed: int, size: int) -> tuple[str, str]:
     text = KINDS[kind](rng, size)
     hostile = KINDS[kind](rng, 20)[:60]
     return (hostile if hostile.strip() and rng.random() < 0.5 else "Who signed the treaty?"), text
-
-
-def check_result(result: ScanResult, text: str) -> None:
-    end = 0
-    for sentence in result.sentences:
-        assert end <= sentence.start < sentence.end <= len(text)
-        assert text[sentence.start : sentence.end] == sentence.text
-        assert not text[end : sentence.start].strip()  # nothing but white space is left out
-        end = sentence.end
-    assert not text[end:].strip()
-    assert np.isfinite(result.logits).all()
-    assert ((result.scores >= 0) & (result.scores <= 1)).all()
 
 
 @TRIES
@@ -112,7 +99,7 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
         scanned = ScannedDocument(TextFile(text[:40], text), result, picks, picks)
         shown = tuple(Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1))
         both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
-        compared = Retrievals(text[:20], text, both, (), (), query, query)
+        compared = Retrievals(text[:20], TextFile(query, text), both, (), (), query)
         with attempt(f"writers: {kind}"):
             assert not INVISIBLE.search(render_documents([scanned], 1, io.StringIO()))
             assert not INVISIBLE.search(render_text([compared], io.StringIO()))

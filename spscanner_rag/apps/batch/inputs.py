@@ -59,7 +59,6 @@ class Chunk:
     paths: tuple[str, ...]  # one file of rows, or several documents
     start: int = 0  # first row of the file
     stop: int = 0  # the row after the last one
-    offset: int = 0  # of the first row of a JSONL file, in bytes
     name: str = ""  # of that file in ids: its last part, or the path where two inputs end alike
 
 
@@ -128,7 +127,7 @@ class RowReader:
 
     def __init__(self, columns: Columns, queries: Sequence[Query]) -> None:
         self._columns, self._queries = columns, queries
-        self._table: Iterator[tuple[Any, int]] = iter(())  # rows of the Parquet file that is being read
+        self._table: Iterator[Any] = iter(())  # rows of the file that is being read
         self._path, self._at = "", 0  # this file, and the number of its next row
         self._ids: set[int] = set()  # hashes of them
         self.repeated: list[str] = []  # ids that an earlier row has
@@ -138,11 +137,9 @@ class RowReader:
         if chunk.kind == "documents":
             return [row for path in chunk.paths for row in self._document(self._counted(path))]
         (path,) = chunk.paths
-        is_json = chunk.kind == "jsonl"
-        kept: Iterator[Any] = _json_lines(path, chunk) if is_json else self._parquet_rows(path, chunk)
-        record: Callable[[Any], dict[str, Any]] = _json_record if is_json else _parquet_record
+        record: Callable[[Any], dict[str, Any]] = _json_record if chunk.kind == "jsonl" else _parquet_record
         found: list[Row] = []
-        for number, row in enumerate(kept, chunk.start + 1):
+        for number, row in enumerate(self._kept(path, chunk), chunk.start + 1):
             place = f"{chunk.name}:{number}"
             try:
                 found += self._rows_of(record(row), place)
@@ -185,9 +182,10 @@ class RowReader:
         except ValueError as error:
             return self._unread(identifier, error)
 
-    def _parquet_rows(self, path: str, chunk: Chunk) -> Iterator[tuple[Any, int]]:
+    def _kept(self, path: str, chunk: Chunk) -> Iterator[Any]:
         if self._path != path or self._at > chunk.start:
-            self._table, self._at = _parquet_rows(path, self._columns), 0
+            self._table = _json_lines(path) if chunk.kind == "jsonl" else _parquet_rows(path, self._columns)
+            self._at = 0
         self._path = ""  # where reading fails, the next chunk begins anew
         yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
         self._path, self._at = path, chunk.stop
@@ -271,16 +269,15 @@ def _json_chunks(path: str, rows_per_part: int) -> tuple[str, list[Chunk]]:
     """Divide lines; that they have the columns is checked when each is read."""
     hashed = hashlib.sha256()
     chunks = []
-    start = offset = position = row = 0
-    with _opened(path) as file:
-        for row, line in enumerate(file, 1):
-            hashed.update(line)
-            position += len(line)
-            if row - start >= rows_per_part or position - offset >= CHUNK_BYTES:
-                chunks.append(Chunk(0, "jsonl", (path,), start, row, offset))
-                start, offset = row, position
+    start = size = row = 0
+    for row, line in enumerate(_json_lines(path), 1):
+        hashed.update(line)
+        size += len(line)
+        if row - start >= rows_per_part or size >= CHUNK_BYTES:
+            chunks.append(Chunk(0, "jsonl", (path,), start, row))
+            start, size = row, 0
     if row > start:
-        chunks.append(Chunk(0, "jsonl", (path,), start, row, offset))
+        chunks.append(Chunk(0, "jsonl", (path,), start, row))
     return hashed.hexdigest(), chunks
 
 
@@ -340,10 +337,9 @@ def _parquet_record(row: tuple[Any, int]) -> dict[str, Any]:
         ) from None
 
 
-def _json_lines(path: str, chunk: Chunk) -> Iterator[bytes]:
+def _json_lines(path: str) -> Iterator[bytes]:
     with _opened(path) as file:
-        file.seek(chunk.offset)
-        yield from islice(file, chunk.stop - chunk.start)
+        yield from file
 
 
 def _json_record(line: bytes) -> dict[str, Any]:

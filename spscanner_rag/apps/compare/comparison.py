@@ -82,10 +82,9 @@ def compare(
         For an empty query, no retriever or too many, a ``top_k`` out of range, evidence outside the text, or
         a scorer that does not return one finite number for each unit.
     """
-    document = TextFile(path, text)
     (found,) = compare_together(
         query,
-        [document],
+        [TextFile(path, text)],
         scorers,
         top_k=top_k,
         evidence=evidence,
@@ -137,7 +136,7 @@ def described(comparisons: Sequence[Retrievals]) -> dict[str, Any]:
         "counted_by": comparisons[0].counted_by,
         "documents": [
             {
-                "path": each.path,
+                "path": each.document.path,
                 "characters": len(each.text),
                 "evidence": each.evidence,
                 "evidence_sentences": [_quoted(each.document, *span) for span in each.evidence_sentences],
@@ -270,9 +269,7 @@ def _comparison(
             Retrieval(answer.name, answer.units, picks, answer.seconds, found, answer.seconds_again)
         )
     spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
-    return Comparison(
-        query, document.text, tuple(retrievals), evidence, spans, counted_by, document.path, document
-    )
+    return Comparison(query, document, tuple(retrievals), evidence, spans, counted_by)
 
 
 def _counter(

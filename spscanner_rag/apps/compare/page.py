@@ -28,7 +28,7 @@ Pieces = list[tuple[Markup, str]]
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
     """The page of comparisons of the same retrievers and question, each on a document of its own."""
     several = len(comparisons) > 1
-    titles = short_names([comparison.path for comparison in comparisons])
+    titles = short_names([comparison.document.path for comparison in comparisons])
     all_documents = [
         _Document(number, comparison, title)
         for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
@@ -46,7 +46,7 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         resource("compare/page.js"),
         query=comparisons[0].query,
         several=several,
-        path=name_of(comparisons[0].path),
+        path=name_of(comparisons[0].document.path),
         columns=len(comparisons[0].retrievals),
         with_evidence=any(comparison.evidence for comparison in comparisons),
         characters=sum(len(comparison.text) for comparison in comparisons),

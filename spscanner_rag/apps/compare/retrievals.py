@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from spscanner_rag.files.documents import TextFile
 
@@ -55,23 +54,21 @@ class Retrievals:
     """The picks of several retrievers, in the order given, for one question on one document.
 
     ``evidence`` has ascending, disjoint spans of characters that answer the question, ``evidence_sentences``
-    those of the sentences that overlap it. ``counted_by`` names what counted tokens. ``path`` is empty for a
-    text without a file.
+    those of the sentences that overlap it. ``counted_by`` names what counted tokens. The path of a document is
+    empty for a text without a file.
     """
 
     query: str
-    text: str
+    document: TextFile
     retrievals: tuple[Retrieval, ...]
     evidence: tuple[tuple[int, int], ...]
     evidence_sentences: tuple[tuple[int, int], ...]
     counted_by: str
-    path: str = ""
-    read: TextFile | None = None  # the document as it was read from a file, with its pages and headings
 
-    @cached_property
-    def document(self) -> TextFile:
-        """The document as a `TextFile`, which finds lines, columns, pages and headings."""
-        return self.read or TextFile(self.path, self.text)
+    @property
+    def text(self) -> str:
+        """The text of the document."""
+        return self.document.text
 
     def touches_evidence(self, start: int, end: int) -> bool:
         """True if a span holds a part of the evidence."""

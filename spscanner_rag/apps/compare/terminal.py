@@ -41,7 +41,7 @@ class _View:
     def show(self) -> None:
         comparison = self.comparison
         facts = f"{len(comparison.text):,} characters, tokens as counted by {comparison.counted_by}"
-        name = self.text(name_of(comparison.path), "bold")
+        name = self.text(name_of(comparison.document.path), "bold")
         self.console.print(name, self.text(facts, "dim"), soft_wrap=True)
         self.console.print(self.summary())
         self.console.print(self.picks())

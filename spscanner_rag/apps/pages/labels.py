@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from spscanner_rag.files.documents import name_of
 
@@ -21,11 +22,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     if len(set(names)) < 2:
         return names
     folders = [name.split("/")[:-1] for name in names]
-    shared = 0
-    for parts in zip(*folders, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared += 1
+    shared = len(list(takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))))
     return ["/".join(name.split("/")[shared:]) for name in names]
 
 

@@ -46,7 +46,7 @@ class Access:
         try:
             self._check(scope["path"], Headers(scope=scope))
             with self._counted() as count:
-                body = await self._in_time(receive, count)
+                body = await self._body(receive, count)
                 scope.setdefault("state", {})["deadline"] = time.monotonic() + self.limits.seconds
                 await self.app(scope, _replayed(body, receive), answer)
         except RefusedError as error:
@@ -91,17 +91,15 @@ class Access:
         finally:
             self._arriving -= own
 
-    async def _in_time(self, receive: Receive, count: Callable[[int], None]) -> bytes:
-        seconds = self.limits.transfer_seconds
-        try:
-            return await asyncio.wait_for(self._body(receive, count), seconds)
-        except TimeoutError:
-            raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
-
     async def _body(self, receive: Receive, count: Callable[[int], None]) -> bytes:
-        parts, size, more = [], 0, True
+        parts, size, more, seconds = [], 0, True, self.limits.transfer_seconds
+        end = asyncio.get_running_loop().time() + seconds
         while more:
-            message = await receive()
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
             if message["type"] == "http.disconnect":
                 raise _ClientLeft
             parts.append(message.get("body", b""))

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from spscanner_rag.files.apart import LEAST_SECONDS, SECONDS_PER_MEBIBYTE, answer, read_apart
+from spscanner_rag.files.apart import answer, read_apart, seconds_for
 from spscanner_rag.files.readers.pdf_pages import opened
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.word_boxes import Box
@@ -43,8 +43,7 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
     if find_spec("pypdfium2") is None:
         raise ImportError(f"{name}: highlighting a PDF needs pypdfium2: {install_line('files')}")
     asked = json.dumps([(list(mark.boxes), mark.note, mark.strength) for mark in marks]).encode()
-    seconds = max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
-    found = (list(read_apart(__name__, (), asked + b"\n" + data, seconds)) or [{}])[0]
+    found = (list(read_apart(__name__, (), asked + b"\n" + data, seconds_for(data))) or [{}])[0]
     if "locked" in found:
         raise ValueError(
             f"{name}: got an encrypted PDF that allows no notes; expected one that does: decrypt it first, for "

@@ -188,7 +188,7 @@ def test_what_is_elided_is_told_by_page_or_by_line(label: str | None, said: str)
     text = many_sentences(2_000)
     numbers = range(1, len(text) // 1_000) if label else ()
     pages = tuple(PageStart(1_000 * n - 1_000, n, str(label).format(n)) for n in numbers)
-    located = replace(comparison_of(text), read=TextFile("a.pdf", text, pages=pages))
+    located = replace(comparison_of(text), document=TextFile("a.pdf", text, pages=pages))
     gaps = [text_of(gap[0]) for gap in check_page(render_comparisons([located])).all("details", "gap")]
     assert all(re.search(said, gap) for gap in gaps)
 

@@ -4,6 +4,7 @@ import pytest
 
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.verdict import leaders, verdict
+from spscanner_rag.files.documents import TextFile
 
 
 def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrievals:
@@ -12,7 +13,7 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrieva
         for name, own, start in zip("abc", found, starts or (0,) * len(found), strict=False)
     )
     spans = tuple((number, number + 1) for number in range(len(found[0])))
-    return Retrievals("?", "One two three.", retrievals, spans, spans, "a")
+    return Retrievals("?", TextFile("", "One two three."), retrievals, spans, spans, "a")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
         asked("bm25", (60, 70), (40, 50), found=(False, True)),
         asked("dense", (49, 60), found=(False, False)),  # it overlaps too little to have found it
     )
-    data = Retrievals("?", "x" * 80, retrievals, evidence, evidence, "a")
+    data = Retrievals("?", TextFile("", "x" * 80), retrievals, evidence, evidence, "a")
     assert verdict(data, ["scanner", "bm25", "dense"]) == (
         "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3; dense found none."
     )

@@ -152,7 +152,7 @@ def compared(name: str) -> Retrievals:
     text = f"A sentence {name} ends. Another."
     pick = Pick(0, len(text) - 9, 0.5, 1, 3, False)
     both = (Retrieval(name, 2, (pick,), 0.1, ()), Retrieval("b", 2, (pick,), 0.1, ()))
-    return Retrievals(name, text, both, (), (), name, name)
+    return Retrievals(name, TextFile(name, text), both, (), (), name)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
