@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from spscanner_rag import __version__, files
 from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
 from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
@@ -41,6 +42,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or defaults.get(sys.platform, home / ".cache")) / "spscanner"
 
 
+@cache
+def _readers() -> str:
+    """What tells these readers from others: between two versions their files are newer."""
+    sources = Path(str(files.__file__)).parent.rglob("*.py")
+    return f"{__version__} {max(each.stat().st_mtime_ns for each in sources)}"
+
+
 class ReadCache:
     """Texts by the digest of their file, and vectors by that of the encoder and of the sentences.
 
@@ -60,7 +68,7 @@ class ReadCache:
         data = bytes_of(path)
         if path == STANDARD_INPUT or named_kind(path) == "text":
             return read_bytes(path, data)
-        made_by = f"{version('spscanner-rag')} {Path(path).suffix.lower()} "
+        made_by = f"{_readers()} {Path(path).suffix.lower()} "
         entry = self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
         with suppress(*_DAMAGED):
             return self._text(path, entry)
@@ -90,7 +98,7 @@ class ReadCache:
         self._keep(self._vectors(encoder, key), content.getvalue())
 
     def _vectors(self, encoder: str, key: str) -> Path:
-        name = sha256(f"{version('spscanner-rag')} {encoder} {key}".encode()).hexdigest()
+        name = sha256(f"{__version__} {encoder} {key}".encode()).hexdigest()
         return self.folder / f"vectors-{name}.npz"
 
     def _text(self, path: str, entry: Path) -> TextFile:

@@ -1,6 +1,7 @@
 """The cache of texts and vectors: the same as without it, bounded, and of no consequence where it fails."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spscanner_rag import files
 from spscanner_rag.apps import cache as module
 from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
@@ -69,9 +71,26 @@ def test_other_content_is_read_again(kept: ReadCache, page: Path, monkeypatch: p
     kept.read(page.rename(page.with_suffix(".htm")))
     page.write_text(PAGE.replace("Anne", "Mary"))
     assert "Mary" in kept.read(page).text
-    monkeypatch.setattr(module, "version", lambda name: "9")
-    kept.read(page)
-    assert len(entries(kept)) == 4
+    for readers in ("9", "9.1"):
+        monkeypatch.setattr(module, "_readers", lambda readers=readers: readers)
+        kept.read(page)
+    assert len(entries(kept)) == 5
+
+
+@pytest.mark.parametrize("reader", ["reading.py", "documents.py", "readers/docx.py"])
+def test_other_readers_between_two_versions_read_again(
+    kept: ReadCache, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    own = Path(shutil.copytree(Path(str(files.__file__)).parent, tmp_path / "files"))
+    monkeypatch.setattr(files, "__file__", str(own / "__init__.py"))
+    made = []
+    for time in (2**31, 2**32):
+        module._readers.cache_clear()
+        os.utime(own / reader, (time, time))
+        kept.read(page)
+        made.append(len(entries(kept)))
+    module._readers.cache_clear()
+    assert made == [1, 2]
 
 
 def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import platform
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
@@ -50,6 +49,8 @@ def _versions() -> Facts:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:
