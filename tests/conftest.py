@@ -270,7 +270,7 @@ def browser() -> Iterator[Any]:
 class Visit:
     """A page that was opened, with all that it logged and asked for."""
 
-    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
         self.troubles: list[str] = []
@@ -279,8 +279,8 @@ class Visit:
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
         self.page.on("dialog", lambda dialog: self.troubles.append(dialog.message))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-        self.address = path.as_uri()
+        self.page.goto(address)
+        self.address = address
 
     def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait until something holds: a page scrolls, and tells where it stands, only in its next frame."""
@@ -310,7 +310,7 @@ class Visit:
 @pytest.fixture
 def visit(browser: Any) -> Callable[..., Visit]:
     """Opens a file in Chromium, with the options of a browser context."""
-    return lambda path, **context: Visit(browser, path, **context)
+    return lambda path, **context: Visit(browser, path.as_uri(), **context)
 
 
 @pytest.fixture

@@ -70,6 +70,7 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
     "md: short paragraphs": lambda n: "a\n\n" * n,
     "md: markers": lambda n: "- " * n + "a\n" + "> " * n + "a",
     "md: dashes": lambda n: "a|b\n" + "|-" * n,
+    "md: one sign a line": lambda n: "\n".join(sign * n for sign in ">|#`[*"),
     "md: rules": lambda n: "- " * 20 * n + "a",
     "md: underlines": lambda n: "a\n" * n + "===\n",
     "html: quotation mark": lambda n: "<p a='" + "b " * n,

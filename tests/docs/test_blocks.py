@@ -16,7 +16,6 @@ from tests.docs.blocks import (
     blocks_of,
     check_commands,
     check_printed,
-    parse_command,
     run_block,
 )
 
@@ -113,20 +112,6 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
 # The checks find what they are for.
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<!-- runs: never -->\n\n```sh\na\n```\n", "p:4: unknown mark runs: never"),
-        ("<!-- skip: network -->\n```sh\na\n```\n", "p:3: unknown mark skip"),
-        ("```bash\na\n```\n", "p:2: unknown language 'bash'"),
-        ("- item\n\n  ```sh\n  a\n  ```\n```sh\na\n", "does not open or close"),
-    ],
-)
-def test_unknown_marks_and_languages_are_errors(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        blocks_of(text, "p")
-
-
 PRINTED_BELOW = "```python\nprint(1)\n```\n\n```text\n{}\n```\n"
 
 
@@ -141,15 +126,3 @@ def test_what_a_block_does_not_print_is_found(shown: str) -> None:
     block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
     with pytest.raises(AssertionError, match="was not printed"):
         check_printed(block, "a 0.345 b\n  middle\nlast\n")
-
-
-def test_text_further_below_is_no_output() -> None:
-    assert not blocks_of("```sh\na\n```\n\nThen:\n\n```text\nb\n```\n", "p")[0].prints
-
-
-@pytest.mark.parametrize(
-    "words", [["scan"], ["scan", "a.txt", "-q", "x", "--no-such"], ["dance"], ["eval", "x", "--seed", "y"]]
-)
-def test_wrong_commands_are_found(words: list[str]) -> None:
-    with pytest.raises(Exception, match=r"(?i)missing|no such|valid integer"):
-        parse_command(words)

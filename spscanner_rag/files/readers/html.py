@@ -1,6 +1,6 @@
 """HTML to text: what a page shows, without scripts, styles and markup.
 
-libxml2 (lxml) reads the page and mends what is broken in it. Its events become text at once; no tree is built.
+libxml2 (lxml) reads the page and mends what is broken in it. Its events become text at once, without a tree.
 """
 
 import re
@@ -74,14 +74,23 @@ def read_html(name: str, data: bytes) -> TextFile:
     needed("lxml.etree", f"{name}: reading HTML", "files")
     page = _decoded(name, data)
     try:
-        items = _Items()
-        if "reversed" in page.lower():
-            _feed(page, items)
-        target = _HtmlText(items.counts)
+        target = _HtmlText(_items(page) if "reversed" in page.lower() else ())
         _feed(page, target)
     except TooDeep as error:
         raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
     return target.converted()
+
+
+def _items(page: str) -> list[int]:
+    """The number of items of each ordered list: reversed ones begin with it."""
+    from lxml import etree
+
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+    try:
+        root = etree.fromstring(page.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:  # a page without any element or text
+        root = None
+    return [] if root is None else [len(each.findall("li")) for each in root.iter("ol")]
 
 
 def _feed(page: str, target: object) -> None:
@@ -115,32 +124,6 @@ def _decoded(name: str, data: bytes) -> str:
 
 class TooDeep(Exception):  # noqa: N818 - what the page is
     """Elements are nested deeper than `DEEPEST`."""
-
-
-class _Items:
-    """A target of lxml's parser that counts the items of lists: reversed ones begin with their number."""
-
-    def __init__(self) -> None:
-        self.counts: list[int] = []  # of all ordered lists
-        self._open: list[int] = []  # the place of each list that is open; -1 for one without numbers
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "ol":
-            self._open.append(len(self.counts))
-            self.counts.append(0)
-        elif tag == "ul":
-            self._open.append(-1)
-        elif tag == "li" and self._open and self._open[-1] >= 0:
-            self.counts[self._open[-1]] += 1
-        if len(self._open) > DEEPEST:
-            raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
-
-    def end(self, tag: str) -> None:
-        if tag in ("ol", "ul") and self._open:
-            self._open.pop()
-
-    def close(self) -> None:
-        pass
 
 
 @dataclass

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from spscanner_rag.text.escaping import visible
+from tests.conftest import Visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.allow_hosts(["127.0.0.1"])]
 
@@ -18,20 +19,13 @@ TEXT = "It rained. The keeper left. She stayed. " * 40
 @contextmanager
 def opened(browser: Any, address: str, troubles: list[str], **context: Any) -> Iterator[Any]:
     """The page at an address; what it logs, and any request to another host, is trouble."""
-    window = browser.new_context(**context)
-    page = window.new_page()
-    page.on("console", lambda message: troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("dialog", lambda dialog: troubles.append(dialog.message))
-    page.on(
-        "request",
-        lambda request: request.url.startswith((address, f"blob:{address}")) or troubles.append(request.url),
-    )
-    page.goto(address)
+    visit = Visit(browser, address, **context)
     try:
-        yield page
+        yield visit.page
     finally:
-        window.close()
+        visit.context.close()
+        own = (f"{address}/", f"blob:{address}/")
+        troubles += [*visit.troubles, *(one for one in visit.requests if not one.startswith(own))]
 
 
 @pytest.fixture
