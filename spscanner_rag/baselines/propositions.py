@@ -138,7 +138,7 @@ class Proposition(NamedTuple):
 
 
 class Propositions(Baseline):
-    """Decomposes passages into self-contained propositions and scores those (Chen et al., 2024).
+    """Decomposes passages into self-contained propositions (Chen et al., 2024, section 2) and scores those.
 
     Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition is tied to the sentence of
     its passage with which it shares most distinct words and pairs of adjacent words, ignoring case. In a tie the

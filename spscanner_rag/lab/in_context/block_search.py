@@ -71,12 +71,12 @@ class BlockSearch(Baseline):
         """Return logits of the units of several texts, (units,) each; the texts of one query are one corpus."""
         asked: dict[str, list[int]] = {}
         for number, (query, _, units) in enumerate(requests):
-            asked.setdefault(check_query(query), []).extend([number] if units else [])
+            query = check_query(query)
+            if units:
+                asked.setdefault(query, []).append(number)
         scored = [np.empty(0, np.float32)] * len(requests)
         for query, numbers in asked.items():
             own = [requests[number] for number in numbers]
-            if not own:
-                continue
             scores = logits_of(search(self.model, self._corpus(own, cancelled), query))
             stops = np.cumsum([len(units) for _, _, units in own])[:-1]
             for number, part in zip(numbers, np.split(scores, stops), strict=True):

@@ -132,7 +132,7 @@ class RerankerObjective:
 
 
 class EmbedderObjective:
-    """NT-Xent (Chen et al. 2020, "A Simple Framework for Contrastive Learning of Visual Representations").
+    """NT-Xent (Chen et al. 2020, "A Simple Framework for Contrastive Learning") between questions and passages.
 
     The cross-entropy of the right passage among all passages of a step, and of the right question among all its
     questions, at temperature 0.05. The library caches gradients, so that memory is that of ``tokens_per_pass``.
