@@ -13,7 +13,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
+from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.files import read
 from spscanner_rag.lexical.match import MatchOptions, match_query
 from spscanner_rag.lexical.words import index_words
@@ -341,24 +341,6 @@ def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None
     assert_one_line(caught.value)
     with pytest.raises(ValueError, match=message):
         Scanner(load_checkpoint(tiny_checkpoint), **{name: value})
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"backend": "x"}, "backend is 'x'; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"),
-        ({"backend": None}, "backend is None; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"),
-        ({"device": "tpu"}, "device is 'tpu'; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"),
-        ({"device": 0}, "device is 0; expected"),
-        ({"dtype": "int4"}, "dtype is 'int4'; expected 'auto', 'float32' or 'bfloat16'"),
-        ({"dtype": torch.float16}, "dtype is torch.float16; expected"),
-    ],
-)
-def test_other_arguments(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        Scanner.from_pretrained("/nowhere", **options)
-    assert not isinstance(caught.value, CheckpointError)
-    assert_one_line(caught.value)
 
 
 # Progress, cancelling

@@ -196,9 +196,6 @@ def test_a_new_head_is_the_same_every_time(base: Path) -> None:
     [
         (lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
          r"binary_head\.weight has shape \[2, 16\]"),
-        (lambda t: t.update({"binary_head.weight": torch.ones(1, 8)}),
-         r"binary_head\.weight has shape \[1, 8\]"),
-        (lambda t: t.pop("backbone.layers.1.mixer.D"), r"backbone\.layers\.1\.mixer\.D is missing"),
         (lambda t: t.pop("match_embedding.weight"), r"match_embedding\.weight is missing"),
         (lambda t: t.pop("lexical_prior.weight"), r"lexical_prior\.weight is missing"),
         (lambda t: t.pop("surroundings.weight"), r"surroundings\.weight is missing"),
@@ -217,11 +214,7 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
     [
         (lambda c: c["ssm_cfg"].pop("layer"),
          r"config\.json: ssm_cfg\.layer is missing, which means Mamba-1"),
-        (lambda c: c.update(attn_layer_idx=[0]), r"config\.json: attn_layer_idx"),
         (lambda c: c.pop("d_model"), r"config\.json: neither d_model"),
-        (lambda c: c["spscanner"].update(format=2),
-         r"config\.json: spscanner\.format is 2, .*newer version needed"),
-        (lambda c: c["spscanner"].update(window_tokens="all"), r"config\.json: spscanner\.window_tokens"),
         (lambda c: c.update(spscanner=None), r"config\.json: spscanner is None"),
         (lambda c: c.update(vocab_size=300),
          r"config\.json: vocab_size is 300, the tokenizer has ids up to 383"),

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.retrieval.corpus import Corpus
+from spscanner_rag.retrieval.corpus_folder import write_corpus
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
     HOLDING,
@@ -326,6 +328,18 @@ def test_a_folder_that_cannot_be_read_is_refused_by_name(host: Holding, tmp_path
     with pytest.raises(ValueError, match=r"got documents of '.*'; expected those of"):
         other.kind.load(tmp_path, scorer=Uncounted())
     assert len(asked(host, host.kind.load(tmp_path, scorer=Uncounted()))) == 20
+
+
+@both_retrievers
+@pytest.mark.parametrize(
+    "record", [{}, {"text": 3}, {"role": None, "page_content": 1}, {"role": "node", "node": 3}]
+)
+def test_documents_of_another_form_are_refused(host: Holding, tmp_path: Path, record: dict[str, Any]) -> None:
+    host.of(NOTES[:1], scorer=Uncounted()).persist(tmp_path)
+    framework = json.loads((tmp_path / "manifest.json").read_text("utf-8"))["framework"]
+    write_corpus(tmp_path, framework, [record], Corpus())
+    with pytest.raises(ValueError, match=rf"documents that are not {framework}'s .*: persist them again"):
+        host.kind.load(tmp_path, scorer=Uncounted())
 
 
 @both_retrievers

@@ -70,3 +70,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
 def test_works_in_a_fork() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], timeout=60, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_the_api_comes_without_torch() -> None:
+    code = "import sys, spscanner_rag.retrieval; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

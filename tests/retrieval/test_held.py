@@ -1,18 +1,14 @@
 """The held corpus: changed, counted, persisted; and which texts are read for a question."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.corpus_folder import write_corpus
-from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
@@ -78,81 +74,11 @@ def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budg
         assert full or (budget is not None and sum(tokens[n] for n in before) + tokens[number] > budget)
 
 
-class Texts(Host[str]):
-    """Documents that are strings, named by their first word; a found one may be a part of a held one."""
-
-    framework = "texts"
-
-    def key(self, item: str) -> str:
-        return item.split()[0]
-
-    def join(self, items: Sequence[str]) -> list[ReadText[str]]:
-        return [ReadText(text, [item] * 10) for text, item in zip(read(*items), items, strict=True)]
-
-    def finder(self, items: Sequence[str], texts: Sequence[ReadText[str]]) -> Callable[[str], int | None]:
-        return lambda part: next((n for n, text in enumerate(texts) if part in text.joined.text), None)
-
-    def read(self, found: Sequence[str]) -> list[ReadText[str]]:
-        return [ReadText(text, found) for text in join_pieces(pieces_of(found))]
-
-    def check_found(self, found: object) -> Sequence[str]:
-        if not isinstance(found, list):
-            raise TypeError("expected a list")
-        return found
-
-    def score(self, found: Sequence[str]) -> float:
-        return len(found)
-
-    def records(self, items: Sequence[str]) -> Iterable[Mapping[str, Any]]:
-        return ({"text": item} for item in items)
-
-    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple["Texts", Sequence[str]]:
-        return self, [record["text"] for record in records]
-
-
-def held(*texts: str) -> HeldCorpus[str]:
-    return HeldCorpus(Texts(), texts)
-
-
-def texts_of(chosen: Sequence[ReadText[str]]) -> list[tuple[str, float | None]]:
-    return [(text.joined.text, text.score) for text in chosen]
-
-
-ALL = ReadBounds(None, None)
-
-
-def test_adding_and_deleting_give_another_corpus() -> None:
-    corpus = held("a one.", "b two.")
-    added = corpus.adding(["c three.", "a new."])
-    assert (corpus.items, added.items) == (("a one.", "b two."), ("a new.", "b two.", "c three."))
-    assert added.deleting(["a", "c"]).ids == added.deleting("a").deleting("c").ids == ["b"]
-    with pytest.raises(ValueError, match="no document 'x' here"):
-        added.deleting(["a", "x"])
-    assert corpus.adding([]).counted()[0][0].joined.text == "a one."
-
-
-def test_the_own_first_stages() -> None:
-    corpus = held(*(f"{name} note." for name in "abcd"))
-    assert len(corpus.read("b", "none", ReadBounds(1))) == 4
-    ((text, score),) = texts_of(corpus.read("b", "bm25", ReadBounds(1)))
-    assert text == "b note."
-    assert score is not None
-    passed = corpus.read("b", "bm25", ReadBounds(1), lambda item: item[0] in "cd")
-    assert texts_of(passed) == [("c note.", None)]
-    assert corpus.read("b", "bm25", ALL, lambda item: False) == []
-
-
-def test_a_folder_gives_the_corpus_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = held("a one.", "b two.")
-    corpus.persist(tmp_path)
-    loaded = HeldCorpus.load(tmp_path, Texts())
-    monkeypatch.setattr(CollectionIndex, "add", None)  # nothing is counted again
-    assert loaded.items == corpus.items
-    assert loaded.counted()[1].ranked("two") == corpus.counted()[1].ranked("two")
-
-
-@pytest.mark.parametrize("record", [{}, {"text": 3}, {"text": None, "more": 1}, {"text": ""}])
-def test_documents_of_another_form_are_refused(tmp_path: Path, record: dict[str, Any]) -> None:
-    write_corpus(tmp_path, Texts.framework, [record], Corpus())
-    with pytest.raises(ValueError, match=r"documents that are not texts's .*: persist them again"):
-        HeldCorpus.load(tmp_path, Texts())
+@given(st.text(max_size=50))
+def test_the_estimate_of_tokens(text: str) -> None:
+    tokens = estimated_tokens(text)
+    assert (tokens == 0) == (not text.strip())
+    if tokens:
+        n_ascii = sum(ord(character) < 128 for character in text)
+        others = sum(len(c.encode("utf-8", "surrogatepass")) for c in text if ord(c) >= 128)
+        assert tokens == (n_ascii + 3) // 4 + others

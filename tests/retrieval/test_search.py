@@ -147,25 +147,6 @@ def test_limits(logits: list[list[int]], top_k: int | None, per_text: int | None
         assert documents[hit.joined][hit.place.source_start : hit.place.source_end] == hit.text
 
 
-def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
-    pages = [
-        Piece(text="a 1. b 2.", key="1", source="p1", start=0, group="f"),
-        Piece(text="c 9. d 3.", key="2", source="p2", start=0, group="f"),
-        Piece(text="e 8.", key="3", source="p2", start=500, group="f"),
-        Piece(text="f 7.", key="4", source="other", start=0),
-    ]
-    for context in (1, 5):
-        hits = search(
-            Words(),
-            QUERY,
-            join_pieces(pages),
-            Selection(top_k=1, context=context, order="document", merge=True),
-        )
-        assert found(hits) == ["c 9. d 3."]
-    every = search(Words(), QUERY, join_pieces(pages), Selection(merge=True, order="document"))
-    assert found(every) == ["a 1. b 2.", "c 9. d 3.", "e 8.", "f 7."]
-
-
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     never = ScoredBy(lambda *_: pytest.fail("scanned"))
     with pytest.raises(ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"):
@@ -197,17 +178,3 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
     with pytest.raises(ScanCancelled):
         search(Deaf(), QUERY, read(FIRST, FIRST), Selection(), batch_size=1, cancelled=lambda: bool(done))
     assert done == [1]
-
-
-def test_cancelled_in_the_middle_of_a_text(tiny_checkpoint: Path) -> None:
-    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32", segment_tokens=16)
-    calls = 0
-
-    def cancelled() -> bool:
-        nonlocal calls
-        calls += 1
-        return calls > 4
-
-    with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens"):
-        search(scanner, QUERY, read(STORY), Selection(), cancelled=cancelled)
-    assert calls == 5

@@ -114,19 +114,7 @@ def test_unknown_devices(machine: Any, device: Any) -> None:
 
 @pytest.mark.parametrize(
     "dtype",
-    [
-        "int8",
-        "float16",
-        "fp32",
-        "",
-        "Float32",
-        torch.float16,
-        torch.int8,
-        torch.float64,
-        None,
-        np.float32,
-        [],
-    ],
+    ["float16", "fp32", "", "Float32", torch.float16, torch.float64, None, np.float32, []],
 )
 def test_unknown_dtypes(machine: Any, dtype: Any) -> None:
     machine()

@@ -223,13 +223,6 @@ def test_ordinary_texts_are_never_tokenized_in_one_go(kind: str, text: str) -> N
     assert tokens.input_ids.tolist() == watched.encode(text, add_special_tokens=False).ids
 
 
-def test_a_text_that_cannot_be_cut_is_read_whole_without_waste() -> None:
-    watched: Any = Watched(KINDS["gpt2"]())
-    tokenize_units(watched, as_units("a" * 40_000), "contained", 1000)
-    assert watched.lengths[-1] == 40_000
-    assert sum(watched.lengths) <= 3.2 * 40_000
-
-
 @pytest.mark.parametrize("kind", WITHOUT_SPACES)
 @pytest.mark.parametrize("run", ["a", "🇩🇪", "😀", "漢字", "\ud800", "\u0301", "#"])
 def test_a_text_without_words_is_cut_anyway(kind: str, run: str) -> None:
@@ -299,13 +292,6 @@ def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer:
     assert blank.token_starts[blank.unit_ends].tolist() == [1, 2, 5]
     empty = tokenize_units(tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character")
     assert empty.token_starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
-
-
-def test_no_units_no_tokens(tiny_tokenizer: Tokenizer) -> None:
-    tokens = tokenize_units(tiny_tokenizer, [], "last_character")
-    assert [
-        len(array) for array in (tokens.input_ids, tokens.token_starts, tokens.token_ends, tokens.unit_ends)
-    ] == [0] * 4
 
 
 def test_a_question_is_stripped_and_ends_its_line(tiny_tokenizer: Tokenizer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.units import between, cut_long, readable, trimmed
+from spscanner_rag.text.units import cut_long, readable, trimmed
 
 JOINED = [
     "\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8", "👍🏽", "❤\ufe0f", "षि",
@@ -74,11 +74,6 @@ def test_written_characters_stay_whole(character: str, shift: int) -> None:
     text = "x" * shift + character * 40
     for start, _ in cut_long(text, shift, len(text), 24):
         assert (start - shift) % len(character) == 0
-
-
-def test_between() -> None:
-    assert list(between(iter([2, 5, 9]), 12)) == [(2, 5), (5, 9), (9, 12)]
-    assert list(between(iter([]), 12)) == []
 
 
 @given(any_text)

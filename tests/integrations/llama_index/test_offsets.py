@@ -1,30 +1,18 @@
 """Spans index the original document, and scores are those of the whole text, however it was cut."""
 
-import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, TokenTextSplitter
-from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
+from llama_index.core.schema import BaseNode, Document, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
-from tests.fakes import EQUAL, squeezed
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 TOLERANCE = 1e-4
-
-words = st.sampled_from(
-    "the keeper signed a treaty café 東京 with captain Ωμέγα 😀 long winter e.g. 3.14 I".split()
-)
-sentences = st.lists(words, min_size=1, max_size=9).map(lambda parts: " ".join(parts) + ".")
-texts = st.lists(
-    st.tuples(sentences, st.sampled_from([" ", "  ", "\n", "\n\n", "\t", " \n \n"])), min_size=1, max_size=25
-).map(lambda pairs: "".join(sentence + gap for sentence, gap in pairs))
 
 
 def chunked(document: Document, kind: str, size: int, overlap: int) -> list[BaseNode]:
@@ -32,45 +20,6 @@ def chunked(document: Document, kind: str, size: int, overlap: int) -> list[Base
         chunk_size=size, chunk_overlap=min(overlap, size - 1), include_metadata=False
     )
     return splitter.get_nodes_from_documents([document])
-
-
-@settings(max_examples=40)
-@given(
-    texts=st.lists(texts, min_size=1, max_size=2),
-    kind=st.sampled_from(["sentence", "token"]),
-    size=st.integers(5, 60),
-    overlap=st.integers(0, 20),
-    seed=st.integers(0, 100),
-    keep=st.floats(0.3, 1.0),
-    merge=st.booleans(),
-)
-def test_every_span_indexes_its_document(
-    texts: list[str], kind: str, size: int, overlap: int, seed: int, keep: float, merge: bool
-) -> None:
-    documents = [Document(text=text, id_=f"d{i}") for i, text in enumerate(texts)]
-    by_id = {document.node_id: document.text for document in documents}
-    nodes = [node for document in documents for node in chunked(document, kind, size, overlap)]
-    shuffler = random.Random(seed)
-    nodes = [node for node in nodes if shuffler.random() < keep]
-    shuffler.shuffle(nodes)
-    store = SimpleDocumentStore()
-    store.add_documents(documents)
-    for whole in ({}, {"documents": documents}, {"docstore": store}):
-        post = SPScannerPostprocessor(scorer=EQUAL, top_n=None, merge_adjacent=merge, **whole)
-        found = post.postprocess_nodes(nodes, query_str=QUERY)
-        assert bool(found) == any(squeezed(node.get_content()) for node in nodes)
-        for sentence in found:
-            node = sentence.node
-            assert isinstance(node, TextNode)
-            if node.start_char_idx is None:
-                assert not whole
-                continue
-            span = by_id[node.source_node.node_id][node.start_char_idx : node.end_char_idx]
-            if whole:
-                assert span == node.text
-            else:
-                assert len(span) == len(node.text)
-                assert all(a == b or b.isspace() for a, b in zip(span, node.text, strict=True))
 
 
 def scores_of(found: list[NodeWithScore]) -> dict[tuple[int | None, int | None], float | None]:
