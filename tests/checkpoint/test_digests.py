@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines import MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, locate, save_checkpoint
 from spscanner_rag.checkpoint.file_access import fingerprint
 from spscanner_rag.mamba2.model import ScannerModel
@@ -111,18 +110,6 @@ def test_other_word_vectors_are_refused(soft: Path) -> None:
     other = table_of(("ship", "boat"), torch.eye(2).flip(0).numpy(), "a model (MIT)")
     write_word_vectors(soft / FILES[2], other)
     refused(soft, FILES[2])
-
-
-def test_a_changed_reranker_is_refused(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
-    plain = ScannerModel(CONFIG)
-    folder = tmp_path / "reranker"
-    save_checkpoint(
-        folder, plain, replace(SETTINGS, match=False, prior=False, surroundings=False), tiny_tokenizer
-    )
-    MambaReranker(folder, device="cpu")
-    one_weight(folder / "model.safetensors")
-    with pytest.raises(CheckpointError, match=r"model\.safetensors: its SHA-256"):
-        MambaReranker(folder, device="cpu")
 
 
 def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:

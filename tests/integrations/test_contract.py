@@ -419,29 +419,6 @@ def test_odd_documents(host: Host, docs: list[str], tiny_scanner: Scanner) -> No
     assert sorted(found) == sorted(text for text in docs if text.strip())
 
 
-def pages_of(texts: list[str], numbers: Any = None) -> list[Doc]:
-    own = range(len(texts)) if numbers is None else numbers
-    file = {"source": "a.pdf", "file_name": "a.pdf"}
-    return [Doc(text, None, {**file, "page": number}) for text, number in zip(texts, own, strict=True)]
-
-
-@all_four
-@pytest.mark.parametrize(
-    ("numbers", "ordered"),
-    [
-        *(((10, 9), True), (("10", " 9"), True), ((2.5, "2"), True)),
-        *(((True, 0), False), (("ii", "i"), False), ((float("nan"), 1), False)),  # no numbers: as given
-    ],
-)
-def test_pages_are_read_by_number(host: Host, numbers: Any, ordered: bool) -> None:
-    pages = ["Second one.", "First one."]
-    found = host.ask(pages_of(pages, numbers), "one", scorer=Uncounted(), order="document")
-    assert texts(found) == (pages[::-1] if ordered else pages)
-    alone = Uncounted()
-    host.ask(pages_of(pages, numbers), "one", scorer=alone, document_key=None)
-    assert sorted(alone.texts) == sorted(pages)
-
-
 # Models, copies and pickles
 
 

@@ -98,10 +98,11 @@ SEGMENTS = [None, 1, 7, 64, 1000, 4096]
 SEGMENTS_OF_MANY = [None, pytest.param(1, marks=pytest.mark.slow), 7, 64, 1000, 4096]
 
 
+@pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
 @pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_oracle(committed_oracles: Path, name: str, segment_tokens: int | None) -> None:
-    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens)
+def test_oracle(committed_oracles: Path, name: str, segment_tokens: int | None, backend: str) -> None:
+    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, backend=backend)
 
 
 @pytest.mark.parametrize("segment_tokens", SEGMENTS)

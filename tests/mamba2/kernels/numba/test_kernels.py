@@ -1,4 +1,4 @@
-"""The kernels that numba compiles, against plain torch and the original."""
+"""The kernels that numba compiles, against plain torch; whole models are in test_model.py and test_reader.py."""
 
 import json
 import os
@@ -9,16 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, RMSNorm, ScanOperands
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.text.extras import install_line
 
 pytest.importorskip("numba")
@@ -160,42 +157,6 @@ def test_with_gradients_it_is_plain_torch() -> None:
     hidden, _ = model(torch.randint(50, (2, 9)))
     model.score(hidden.flatten(0, 1)).sum().backward()
     assert all(parameter.grad is not None for parameter in model.backbone.parameters())
-
-
-# Whole models
-
-
-@torch.inference_mode()
-def logits_of(model: ScannerModel, ids: Tensor, segment_tokens: int) -> Tensor:
-    state, parts = None, []
-    for segment in torch.split(ids, segment_tokens, dim=1):
-        hidden, state = model(segment, state)
-        parts.append(model.score(hidden.flatten(0, 1)).view(segment.shape))
-    return torch.cat(parts, dim=1)
-
-
-@pytest.mark.parametrize("segment_tokens", [4100, 1000, 64, 7])
-@pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_oracle(committed_oracles: Path, name: str, segment_tokens: int, threads: int) -> None:
-    expected = load_file(committed_oracles / "checkpoints" / name / "expected.safetensors")
-    model = load_model(committed_oracles / "checkpoints" / name)
-    model.use_kernels(NUMBA)
-    logits = logits_of(model, expected["input_ids"], segment_tokens)
-    assert (logits - expected["logits"]).abs().max() <= 1e-4
-
-
-@pytest.mark.parametrize("segment_tokens", [1000, 64, 6])
-def test_packed_sequences_do_not_see_each_other(committed_oracles: Path, segment_tokens: int) -> None:
-    folder = committed_oracles / "checkpoints" / "two-groups"
-    expected = load_file(folder / "expected.safetensors")
-    ids, wanted = expected["input_ids"][0].numpy().astype(np.int32), expected["logits"][0].numpy()
-    model = load_model(folder)
-    model.use_kernels(NUMBA)
-    # they end inside, at and just after a segment's and a block's end
-    lengths = [0, 5, 1, 8, 2, 1, 0, 40, 33]
-    sequences = [TokenSequence(ids[:n], np.arange(n)) for n in lengths]
-    for logits, n in zip(read_logits(model, sequences, segment_tokens), lengths, strict=True):
-        np.testing.assert_allclose(logits, wanted[:n], atol=1e-4, rtol=0)
 
 
 # Which backend is taken
