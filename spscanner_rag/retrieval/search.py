@@ -14,15 +14,7 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import Order, sigmoid
 from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
-from spscanner_rag.scorers import (
-    Cancelled,
-    Scorer,
-    never,
-    score_batch,
-    segment,
-    stop_if,
-    words_together,
-)
+from spscanner_rag.scorers import Cancelled, Scorer, never, score_batch, segment, stop_if, words_together
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Segmenter, Unit
 

@@ -12,12 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import (
-    ScannerSettings,
-    load_checkpoint,
-    load_model,
-    tensor_files,
-)
+from spscanner_rag.checkpoint import ScannerSettings, load_checkpoint, load_model, tensor_files
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.mamba2.model import ScannerModel

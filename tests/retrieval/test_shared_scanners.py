@@ -12,9 +12,7 @@ import torch
 
 from spscanner_rag.checkpoint import CheckpointError
 from spscanner_rag.retrieval import shared_scanners
-from spscanner_rag.retrieval.shared_scanners import (
-    shared_scanner,
-)
+from spscanner_rag.retrieval.shared_scanners import shared_scanner
 from spscanner_rag.scanner import Scanner
 from tests.retrieval.searching import forget_shared_scanners
 

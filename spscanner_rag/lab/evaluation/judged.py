@@ -16,13 +16,7 @@ from spscanner_rag.lab.evaluation.records import Record, RecordFile
 from spscanner_rag.lab.evaluation.result import COST_HEADS, COSTS, Result
 from spscanner_rag.lab.evaluation.run import Ask
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.study import (
-    NO_STAGE,
-    Study,
-    arguments_of,
-    asks_of_corpora,
-    check_long,
-)
+from spscanner_rag.lab.evaluation.study import NO_STAGE, Study, arguments_of, asks_of_corpora, check_long
 from spscanner_rag.lab.evaluation.tables import Table, percent, shown
 from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines

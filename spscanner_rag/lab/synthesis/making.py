@@ -12,14 +12,7 @@ from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.asking import (
-    Asker,
-    Budget,
-    LastingFailureError,
-    Prices,
-    RunEndedError,
-    in_order,
-)
+from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, Prices, RunEndedError, in_order
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
@@ -28,13 +21,7 @@ from spscanner_rag.lab.synthesis.conversation import (
     prompts_digest,
     read_prompts,
 )
-from spscanner_rag.lab.synthesis.outcomes import (
-    REPLIES,
-    SUMMARY,
-    Outcomes,
-    keep_settings,
-    write_json,
-)
+from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY, Outcomes, keep_settings, write_json
 from spscanner_rag.lab.synthesis.scripted import NAME
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import read_sources, source_files

@@ -12,11 +12,7 @@ from torch.nn.functional import softplus
 
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.encoder.cross_reader import (
-    CrossReader,
-    Sentences,
-    laid_around,
-)
+from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
 from spscanner_rag.encoder.sentences import LaidTokens, SentenceVectors, TokenizedSentences
 from spscanner_rag.lab.training.encoder import Asked, Finetuning, Source, in_bfloat16
 

@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import (
-    Result,
-    documents_table,
-    write_files,
-)
+from spscanner_rag.lab.evaluation.result import Result, documents_table, write_files
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table

@@ -15,12 +15,7 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, Mo
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 
-from spscanner_rag.lab.llm.language_models import (
-    language_model_of,
-    named_model,
-    reply_text,
-    usage_of,
-)
+from spscanner_rag.lab.llm.language_models import language_model_of, named_model, reply_text, usage_of
 
 
 class Shouting(CustomLLM):
