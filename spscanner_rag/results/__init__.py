@@ -2,6 +2,6 @@
 
 from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.results.selection import Selection
-from spscanner_rag.results.sentences import Compression, Passage, ScoredSentence
+from spscanner_rag.results.sentences import Passage, ScoredSentence
 
-__all__ = ["Compression", "Passage", "ScanResult", "ScoredSentence", "Selection"]
+__all__ = ["Passage", "ScanResult", "ScoredSentence", "Selection"]

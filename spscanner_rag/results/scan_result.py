@@ -1,7 +1,6 @@
 """`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,11 @@ from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.notebook import PARTS, notebook_view
 from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_integer, rank, sigmoid
-from spscanner_rag.results.sentences import Compression, Located, Passage, ScoredSentence, shortened
+from spscanner_rag.results.sentences import Located, Passage, ScoredSentence, shortened
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.offsets import Offsets, counted
-from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
+from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
 if TYPE_CHECKING:
     import pandas
@@ -198,38 +197,6 @@ class ScanResult:
         kept = ranked[np.sort(by_text[place < per_owner])]
         return kept[: selection.limit(len(self.logits), self.scores[kept])]
 
-    def passages(
-        self,
-        numbers: Sequence[int] | NDArray[np.integer[Any]],
-        max_tokens: int | None = None,
-        count_tokens: CountTokens | str | None = None,
-        context: int = 0,
-        order: Order = "document",
-        merge: bool = False,
-    ) -> tuple[Passage, ...]:
-        """Return given sentences as passages, where the choice is the caller's.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
-        max_tokens, count_tokens, context, order, merge
-            As for :meth:`select`, whose errors are raised, and ``IndexError`` if there is no such sentence.
-        """
-        selection = Selection(
-            max_tokens=max_tokens, count_tokens=count_tokens, context=context, order=order, merge=merge
-        )
-        given = np.asarray(numbers)
-        whole = given.ndim == 1 and (not given.size or given.dtype.kind in "iu")
-        if not whole or len(set(given.tolist())) < given.size:
-            raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
-        picks = given.astype(np.int64)
-        if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
-            raise IndexError(
-                f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
-            )
-        return self._taken(picks, selection)
-
     def _taken(self, picks: NDArray[np.int64], selection: Selection) -> tuple[Passage, ...]:
         """The passages of ``picks`` (best first) and of their neighbours, as far as the budget goes."""
         max_tokens, counter = selection.max_tokens, selection.count_tokens
@@ -300,31 +267,6 @@ class ScanResult:
             f"{passage.text} [{marks.setdefault(passage.cite(), len(marks) + 1)}]" for passage in chosen
         )
         return "\n".join([cited, "", *(f"[{mark}] {place}" for place, mark in marks.items())])
-
-    def compression(
-        self,
-        top_k: float | None = 50,
-        threshold: float | None = None,
-        max_tokens: int | None = None,
-        count_tokens: CountTokens | str | None = None,
-        context: int = 0,
-    ) -> Compression:
-        """Count the tokens of :meth:`context` with the same arguments, and those of the document.
-
-        The document's are ``tokens_read``; with ``count_tokens``, or where the scan did not count, its text is
-        counted as the selection is. Errors are those of :meth:`select`, and ``ValueError`` without a counter.
-        """
-        check_counter(count_tokens)
-        counter = self.count_tokens if count_tokens is None else count_tokens
-        if counter is None:
-            raise ValueError(
-                "compression: this result counts no tokens; expected count_tokens as well, for example "
-                'count_tokens="o200k_base"'
-            )
-        count = resolve_counter(counter)
-        kept = count(self.context(top_k, threshold, max_tokens, count_tokens, context))
-        read = self.tokens_read if count_tokens is None else None
-        return Compression(kept, count(self.text) if read is None else read)
 
     def document_score(self, aggregation: Aggregation = "max", *, top: int = 3) -> float:
         """One score for the whole document, on the scale of the logits, to rank documents by.

@@ -1,7 +1,7 @@
-"""The parts of a result: a scored sentence, a passage of selected sentences, and how much a selection keeps."""
+"""The parts of a result: a scored sentence, and a passage of selected sentences."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from spscanner_rag.text.escaping import one_line
 
@@ -97,21 +97,6 @@ class Located(Protocol):
 
     def boxes(self, start: int, end: int) -> tuple[Any, ...]:
         """The rectangles of a span on its pages, if it has pages."""
-
-
-class Compression(NamedTuple):
-    """Tokens of a selection (``kept``) and of the document without the question (``read``), by one tokenizer."""
-
-    kept: int
-    read: int
-
-    @property
-    def share(self) -> float:
-        """``kept / read``; 0 for a document without tokens."""
-        return self.kept / self.read if self.read else 0.0
-
-    def __str__(self) -> str:
-        return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"
 
 
 def shortened(text: str, characters: int = 60) -> str:

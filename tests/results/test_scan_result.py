@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.files.documents import PageStart, TextFile
-from spscanner_rag.results import Compression, Selection
 from spscanner_rag.text.blocks import Block
 from tests.fakes import words
 
@@ -158,7 +157,7 @@ def test_repr_never_holds_the_document() -> None:
     assert repr(Passage("a", 0, 1, 0.6)) == "Passage('a', start=0, end=1, score=0.6)"
 
 
-# Blocks, and passages of the caller's choice
+# Blocks
 
 
 @pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
@@ -167,40 +166,6 @@ def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
         ValueError, match=r"blocks: got shape .* for 3 sentences; expected one number for each"
     ):
         make(blocks=blocks)
-
-
-def test_passages_of_given_sentences(result: ScanResult) -> None:
-    texts = [sentence.text for sentence in result.sentences]
-    assert [p.text for p in result.passages([2, 0])] == [texts[0], texts[2]]
-    assert [p.text for p in result.passages(np.array([1], np.int32), order="score")] == [texts[1]]
-    assert [p.text for p in result.passages([1], context=1, order="score")] == [texts[0], texts[2], texts[1]]
-    assert [p.text for p in result.passages((1, 2), merge=True)] == [TEXT[17:]]
-    assert result.passages([]) == result.passages(np.zeros(0)) == ()
-    # under a budget the order given counts, not the logits
-    assert [p.text for p in result.passages([1, 0, 2], max_tokens=3)] == [texts[1]]
-    assert [p.text for p in result.passages([2, 0], max_tokens=3)] == [texts[2]]
-    ranked = result.picks(Selection(top_k=2))
-    assert result.passages(ranked, context=1, merge=True) == result.select(top_k=2, context=1, merge=True)
-
-
-@pytest.mark.parametrize("numbers", [[0, 0], [0.5], [True, False, True], [[0, 1]], 1, ["0"]])
-def test_passages_need_indices_each_once(result: ScanResult, numbers: Any) -> None:
-    with pytest.raises(ValueError, match=r"numbers: got .*; expected indices of sentences, each once"):
-        result.passages(numbers)
-
-
-def test_passages_that_are_not_there_are_refused(result: ScanResult, empty: ScanResult) -> None:
-    for numbers in ([3], [-1, 0]):
-        with pytest.raises(IndexError, match=r"numbers: got -?\d to \d; expected 0 to 2"):
-            result.passages(numbers)
-    with pytest.raises(IndexError, match="numbers"):
-        empty.passages([0])
-    assert empty.passages([]) == ()
-    for arguments in ({"max_tokens": 0}, {"context": -1}, {"order": "best"}, {"merge": 1}):
-        with pytest.raises(ValueError, match=next(iter(arguments))):
-            result.passages([0], **arguments)
-    with pytest.raises(ValueError, match=r"max_tokens: got \d+, but this result counts no tokens"):
-        make().passages([0], max_tokens=3)
 
 
 # Forms for other programs
@@ -259,7 +224,7 @@ def test_without_pandas_the_message_says_what_to_install(monkeypatch: pytest.Mon
         hostile([1.0]).to_pandas()
 
 
-# Compression
+# Counted tokens
 
 
 def counted(**options: object) -> ScanResult:
@@ -267,22 +232,12 @@ def counted(**options: object) -> ScanResult:
     return ScanResult("?", text, [0, 15, 21], [14, 20, 30], [1.0, 3.0, 2.0], **options)  # type: ignore[arg-type]
 
 
-def test_the_same_counter_counts_what_is_kept_and_what_was_read() -> None:
-    assert counted(count_tokens=words).compression(top_k=2) == Compression(kept=3, read=6)
-    read = counted(count_tokens=words, tokens_read=60)
-    assert read.compression(top_k=1) == (1, 60)
-    assert read.compression(top_k=1, count_tokens=len) == (5, 30)
-    assert read.compression(top_k=1, max_tokens=3, context=1) == (3, 60)
-    assert read.compression(top_k=1).share == pytest.approx(1 / 60)
-    assert str(read.compression(top_k=2)) == "3 of 60 tokens kept (5.0 %)"
-
-
 def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
     back = pickle.loads(pickle.dumps(counted(count_tokens=words, tokens_read=60)))
     assert back.tokens_read == 60
-    with pytest.raises(ValueError, match="counts no tokens; expected count_tokens"):
-        back.compression()
-    assert back.compression(top_k=1, count_tokens=words) == (1, 6)
+    with pytest.raises(ValueError, match="this result counts no tokens; expected count_tokens"):
+        back.select(max_tokens=3)
+    assert [p.text for p in back.select(max_tokens=1, count_tokens=words)] == ["Four."]
 
 
 @pytest.mark.parametrize("tokens", [-1, 1.5, True])
@@ -295,7 +250,6 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     text = "He signed the treaty. It rained all day."
     result = tiny_scanner.scan("Who signed?", text)
     assert result.tokens_read == tiny_scanner.count_tokens(text)
-    assert result.compression(top_k=1).kept == tiny_scanner.count_tokens(result.context(top_k=1))
     units = tiny_scanner.segment(text)
     again = tiny_scanner.scan_units("Who signed?", text, units)
     assert again.tokens_read == result.tokens_read

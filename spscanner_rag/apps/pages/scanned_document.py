@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from spscanner_rag.files.documents import TextFile, name_of
-from spscanner_rag.results import Compression, Passage, ScanResult, Selection
+from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.selection import rank
 from spscanner_rag.results.together import Together
 from spscanner_rag.text.escaping import csv_cell, markdown_text
@@ -74,6 +75,21 @@ def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
     """True if the scanner says of each document how probably it answers, and none does so clearly."""
     known = [one.result.answerable for one in documents]
     return all(one is not None and one < UNCLEAR for one in known) and any(one.picks for one in documents)
+
+
+class Compression(NamedTuple):
+    """Tokens of a selection (``kept``) and of the document without the question (``read``), by one tokenizer."""
+
+    kept: int
+    read: int
+
+    @property
+    def share(self) -> float:
+        """``kept / read``; 0 for a document without tokens."""
+        return self.kept / self.read if self.read else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"
 
 
 def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
