@@ -142,25 +142,6 @@ def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
     return len(encode(tokenizer, text).ids)
 
 
-def count_in_pieces(tokenizer: Tokenizer, text: str, between_pieces: Callable[[], None]) -> int:
-    """As `token_counter`, in bounded memory; ``between_pieces`` may raise."""
-    tokens = 0
-    for ids, _ in tokenize_in_pieces(tokenizer, text, _PIECE_CHARACTERS):
-        between_pieces()
-        tokens += len(ids)
-    return tokens
-
-
-def first_tokens(tokenizer: Tokenizer, text: str, most: int, between_pieces: Callable[[], None]) -> str:
-    """The beginning of a text that has so many tokens, in bounded memory; ``between_pieces`` may raise."""
-    for ids, offsets in tokenize_in_pieces(tokenizer, text, _PIECE_CHARACTERS):
-        between_pieces()
-        if len(ids) >= most:
-            return text[: int(offsets[most - 1, 1])]
-        most -= len(ids)
-    return text
-
-
 def _unit_ends(
     units: Sequence[Unit], starts: NDArray[np.int32], ends: NDArray[np.int32], end_rule: EndRule
 ) -> NDArray[np.int64]:
@@ -190,7 +171,7 @@ def _require_plain(tokenizer: Tokenizer) -> None:
 
 
 def tokenize_in_pieces(
-    tokenizer: Tokenizer, text: str, piece_characters: int
+    tokenizer: Tokenizer, text: str, piece_characters: int = _PIECE_CHARACTERS
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of one piece after the other.
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
+from tokenizers import Tokenizer
 
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import characters_of
@@ -25,7 +26,7 @@ from spscanner_rag.apps.serving.service import Service, relevance
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
-from spscanner_rag.text.tokenization import count_in_pieces, first_tokens
+from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import Unit, units_of
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -44,7 +45,7 @@ def rerank_routes(service: Service) -> APIRouter:
         if most := body.max_tokens_per_doc:
             tokenizer = service.scanner.checkpoint.tokenizer
             texts = await service.work(
-                request, lambda check: [first_tokens(tokenizer, text, most, check) for text in texts]
+                request, lambda check: [_first_tokens(tokenizer, text, most, check) for text in texts]
             )
         scored = await service.read(service.pairs(body.query, texts), request)
         version = request.url.path.split("/")[1].removeprefix("v")
@@ -96,7 +97,7 @@ def scan_routes(service: Service) -> APIRouter:
     async def count_tokens(body: SeveralTexts, request: Request) -> Response:
         service.check_size([len(text) for text in body.texts])
         tokenizer = service.scanner.checkpoint.tokenizer
-        count = partial(count_in_pieces, tokenizer)
+        count = partial(_count_in_pieces, tokenizer)
         tokens = await service.work(request, lambda check: [count(text, check) for text in body.texts])
         return await _json(lambda: {"tokens": tokens})
 
@@ -209,3 +210,22 @@ def _described(body: Scan, results: list[ScanResult], selection: Selection) -> d
             for number, result in enumerate(results)
         ],
     }
+
+
+def _count_in_pieces(tokenizer: Tokenizer, text: str, between_pieces: Callable[[], None]) -> int:
+    """The number of tokens, counted in bounded memory; ``between_pieces`` may raise."""
+    tokens = 0
+    for ids, _ in tokenize_in_pieces(tokenizer, text):
+        between_pieces()
+        tokens += len(ids)
+    return tokens
+
+
+def _first_tokens(tokenizer: Tokenizer, text: str, most: int, between_pieces: Callable[[], None]) -> str:
+    """The beginning of a text that has so many tokens, in bounded memory; ``between_pieces`` may raise."""
+    for ids, offsets in tokenize_in_pieces(tokenizer, text):
+        between_pieces()
+        if len(ids) >= most:
+            return text[: int(offsets[most - 1, 1])]
+        most -= len(ids)
+    return text
