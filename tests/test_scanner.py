@@ -132,46 +132,6 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little
 
 
-def windows_by_hand(unit_ends: list[int], window_tokens: int) -> list[tuple[int, int]]:
-    """First and last units of the original's windows, for units that are shorter than half a window."""
-    starts = [0, *(end + 1 for end in unit_ends[:-1])]
-    windows: list[tuple[int, int]] = []
-    first = 0
-    while True:
-        last = max(unit for unit in range(len(starts)) if unit_ends[unit] < starts[first] + window_tokens)
-        if last == len(starts) - 1:
-            # moved back, to be full
-            first = min(unit for unit in range(len(starts)) if starts[unit] >= unit_ends[-1] - window_tokens)
-            return [*windows, (first, last)]
-        windows.append((first, last))
-        first = max(unit for unit in range(len(starts)) if starts[unit] < starts[first] + window_tokens // 2)
-
-
-@pytest.mark.parametrize("window_tokens", [100, 150, 333])
-def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_tokens: int) -> None:
-    scanner = load(windowed_checkpoint, window_tokens=window_tokens, segment_tokens=64)
-    text, model = TEXT * 5, scanner.checkpoint.model
-    result = scanner.scan(QUERY, text)
-
-    tokenizer = scanner.checkpoint.tokenizer
-    units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(text)
-    assert [(s.start, s.end) for s in result.sentences] == [(unit.start, unit.end) for unit in units]
-    document = tokenize_units(tokenizer, units, "contained")
-    ends = document.unit_ends.tolist()
-    question = tokenizer.encode(QUERY + "\n").ids
-    logits: list[list[float]] = [[] for _ in units]
-    windows = windows_by_hand(ends, window_tokens)
-    assert len(windows) > 2
-    for first, last in windows:
-        begin = ends[first - 1] + 1 if first else 0
-        hidden = one_by_one(model, question + document.input_ids[begin : ends[last] + 1].tolist(), None)
-        for unit in range(first, last + 1):
-            logits[unit].append(score(model, hidden[len(question) + ends[unit] - begin]))
-    assert max(len(values) for values in logits) > 1
-    expected = [np.mean(values) for values in logits]
-    np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
-
-
 def test_window_tokens_are_the_checkpoints(windowed_checkpoint: Path, tiny_checkpoint: Path) -> None:
     assert load(windowed_checkpoint).window_tokens == 100
     assert load(windowed_checkpoint, window_tokens=None).window_tokens is None

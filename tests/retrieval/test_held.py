@@ -46,18 +46,6 @@ def test_texts_without_a_word_of_the_query_come_last() -> None:
     assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [0, 1]
 
 
-def test_a_large_text_does_not_shut_out_the_small_ones_behind_it() -> None:
-    large = "The viper sleeps in winter. " * 4000
-    corpus = corpus_of(*NOTES, large, "A viper.", "The viper eats.")
-    bounds = ReadBounds(4, read_tokens=100)
-    numbers = [number for number, _ in choose_texts(corpus, "Does the viper eat?", bounds)]
-    assert 9 in numbers
-    assert 10 in numbers
-    assert 8 not in numbers
-    best_is_large = choose_texts(corpus, "sleeps in winter", bounds)
-    assert [number for number, _ in best_is_large] == [8]
-
-
 @given(
     st.lists(st.integers(1, 50), max_size=12), st.none() | st.integers(1, 6), st.none() | st.integers(1, 100)
 )
