@@ -340,7 +340,6 @@ class SPScannerDocumentIndex(DocumentIndex):
 
 
 def _check_filter(value: object) -> None:
-    """Raise ``TypeError`` for anything but a callable, a dictionary or None."""
     if value is not None and not callable(value) and not isinstance(value, Mapping):
         raise TypeError(
             f"filter: got {type(value).__name__}; expected a function of a Document, or a dictionary of metadata "

@@ -158,7 +158,6 @@ class ScannerSettings:
     meaning: MeaningWeights | None = None  # what an encoder's cosines count; there exactly if there is one
 
     def __post_init__(self) -> None:
-        """Refuse invalid values."""
         if self.segmenter not in ("sentence", "reference"):
             raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
         for key in ("window_tokens", "reanchor_tokens"):

@@ -154,7 +154,6 @@ class Digests:
     content: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no digest of a checkpoint looks like."""
         for name, digest in self.files.items():
             if name not in _FILES:
                 raise ValueError(

@@ -93,7 +93,6 @@ def _explain(error: Exception, repository: str, hub: HubOptions) -> str:
 
 
 def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
-    """A progress bar that shows nothing."""
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class SilentBar(tqdm):

@@ -116,7 +116,6 @@ def save_checkpoint(
 
 
 def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
-    """Move complete files to the checkpoint's folder."""
     if inside:
         _replace_files(staging, folder)
         return

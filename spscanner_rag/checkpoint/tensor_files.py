@@ -156,7 +156,6 @@ def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
 
 
 def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
-    """Headers of all shards that an index names."""
     weight_map = read_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(shard, str) for shard in weight_map.values()):
         raise CheckpointError(f"{index}: no weight_map from tensors to files; expected one")

@@ -37,7 +37,6 @@ class WordVectors:
         self.source = source
 
     def __len__(self) -> int:
-        """The number of words."""
         return len(self.words)
 
     def __str__(self) -> str:
@@ -46,7 +45,6 @@ class WordVectors:
         return f"{len(self):,} words of {self.dimensions} dimensions{made}"
 
     def __contains__(self, word: object) -> bool:
-        """True if a word is in the table."""
         return word in self._rows
 
     @property
@@ -121,7 +119,6 @@ def _text_of(name: str, stored: NDArray[Any]) -> str:
 
 
 def _check_arrays(words: Sequence[str], vectors: NDArray[np.int8], scales: NDArray[np.floating]) -> None:
-    """Raise ``ValueError`` unless the arrays are those of a table with these words."""
     if vectors.dtype != np.int8 or vectors.ndim != 2 or not 1 <= vectors.shape[1] <= MOST_DIMENSIONS:
         raise ValueError(
             f"vectors is {vectors.dtype} of shape {vectors.shape}; expected int8, (words, 1 to"

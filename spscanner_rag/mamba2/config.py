@@ -163,7 +163,6 @@ def _key(field: str) -> str:
 
 
 def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) -> None:
-    """Refuse layers that are not plain Mamba-2, by name."""
     layer = ssm_cfg.get("layer", "missing, which means Mamba-1")
     if layer in ("Mamba1", "missing, which means Mamba-1"):
         raise ValueError(f"ssm_cfg.layer is {layer}: Mamba-1 is not supported; expected Mamba2")

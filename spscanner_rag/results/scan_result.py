@@ -361,7 +361,6 @@ class ScanResult:
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
-    """A read-only copy."""
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array

@@ -96,7 +96,6 @@ class JoinedText:
                 yield self._place_in_run(max(start, run.start), min(end, run.end), run)
 
     def _runs_of(self, start: int, end: int) -> Iterator[Run]:
-        """The runs that overlap a span."""
         first = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
         own = takewhile(lambda run: run.start < end, islice(self.runs, first, None))
         return (run for run in own if run.end > start)

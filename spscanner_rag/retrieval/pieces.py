@@ -189,7 +189,6 @@ def _starts_by_parts(numbers: Sequence[int], pieces: Mapping[int, Piece]) -> dic
 
 
 def _chain_of(numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
-    """The chain of links that each piece belongs to."""
     return {n: chain for chain, members in enumerate(_chains(numbers, pieces)) for n in members}
 
 

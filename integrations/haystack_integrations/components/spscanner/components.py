@@ -143,7 +143,6 @@ class _Component:
     def _answer(
         self, query: str, documents: list[Document], top_k: int | None, cancelled: Cancelled = never
     ) -> list[Document]:
-        """The documents that ``run`` returns."""
         own = {} if top_k is None else {"top_k": top_k}
         check_query(query)
         return self._fields._search(own | self._always).answer(query, read(documents), Found, cancelled)
