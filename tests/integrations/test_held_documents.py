@@ -338,7 +338,7 @@ def test_documents_of_another_form_are_refused(host: Holding, tmp_path: Path, re
     host.of(NOTES[:1], scorer=Uncounted()).persist(tmp_path)
     framework = json.loads((tmp_path / "manifest.json").read_text("utf-8"))["framework"]
     write_corpus(tmp_path, framework, [record], Corpus())
-    with pytest.raises(ValueError, match=rf"documents that are not {framework}'s .*: persist them again"):
+    with pytest.raises(ValueError, match=rf"(?s)documents that are not {framework}'s .*: persist them again"):
         host.kind.load(tmp_path, scorer=Uncounted())
 
 
