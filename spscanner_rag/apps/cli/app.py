@@ -17,12 +17,11 @@ from spscanner_rag.apps.cli.compare import compare
 from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.apps.cli.info import info
 from spscanner_rag.apps.cli.mcp import mcp
-from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand
+from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand, tell
 from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.apps.cli.serve import serve
 from spscanner_rag.apps.cli.synthesize import synthesize
 from spscanner_rag.apps.cli.train import encoder, train
-from spscanner_rag.text.escaping import encodable, one_line
 
 app = typer.Typer(
     name="spscanner",
@@ -106,6 +105,12 @@ def _usage_or_memory(error: Exception) -> int:
             return 2
         command = getattr(getattr(error, "ctx", None), "command_path", "spscanner")
         message = str(format_message()).rstrip(".")
+        if wrong := getattr(error.__cause__, "errors", None):
+            # pydantic's, by which newer versions of typer check values; their message leaves out what was given
+            got = f"got {wrong()[0]['input']!r:.60}; expected"
+            message = (
+                message.partition(", unable")[0].replace("Input should be", got).replace("Value error, ", "")
+            )
         if possible := getattr(error, "possibilities", None):
             message = f"{getattr(error, 'message', message)}; did you mean {' or '.join(sorted(possible))}?"
         see = " See" if message.endswith("?") else ": see"
@@ -116,7 +121,7 @@ def _usage_or_memory(error: Exception) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))
+    tell(message)
     return code
 
 

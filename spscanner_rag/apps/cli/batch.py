@@ -53,7 +53,7 @@ def batch(
         None, "Questions to ask of every document: JSONL or Parquet with id and query.", "FILE"
     ),
     top_k: str = option("10", 'Sentences to keep of each document: a number, a share below 1, or "all".'),
-    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive.", number=float),
+    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
     texts: bool = option(True, "Write the text of sentences beside their spans."),
     id_column: str = option("id", "Column of a row's id; without it, FILE:ROW is the id."),
     query_column: str = option("query", "Column of the question."),

@@ -28,20 +28,18 @@ def option(
     names: Sequence[str] = (),
     least: float | None = None,
     most: float | None = None,
-    number: Callable[[str], float] | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
     """An option, required if the default is ``...``; the help leaves out None and an empty text.
 
-    ``least`` and ``most`` bound a number; ``number``, int or float, is the kind of one that may be left out.
+    ``least`` and ``most`` bound a number.
     """
     return typer.Option(
         default,
         *names,
         help=meaning,
-        metavar=metavar or ("NUMBER" if number else None),
+        metavar=metavar,
         min=least,
         max=most,
-        parser=_parsed(number) if number else None,
         show_default=default not in (None, ""),
     )
 
@@ -49,17 +47,6 @@ def option(
 def argument(meaning: str, metavar: str | None = None, default: object = ...) -> Any:  # noqa: ANN401 - as typer.Argument
     """An argument, which has no name on the command line."""
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
-
-
-def _parsed(kind: Callable[[str], float]) -> Callable[[str], float]:
-    def parsed(value: str) -> float:
-        try:
-            return kind(value)
-        except ValueError:
-            expected = "a whole number" if kind is int else "a number"
-            raise typer.BadParameter(f"got {value!r}; expected {expected}") from None
-
-    return parsed
 
 
 QUERY = option(..., "The question.", names=("--query", "-q"))
@@ -74,7 +61,7 @@ THREADS = option(
 TOKENIZER = option(
     None, "For checkpoints named here that have none: a tokenizer.json, its folder or a Hub id.", "PATH"
 )
-SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.", number=int)
+SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.")
 CACHE = option(
     True,
     "Keep what was read of files, and their sentences' vectors, in the user's cache folder ($SPSCANNER_CACHE).",

@@ -115,10 +115,10 @@ def scan(
         names=("--top-k", "-k"),
     ),
     threshold: float | None = option(
-        None, "Lowest score, 0 to 1, inclusive; if no sentence has it, the exit code is 1.", number=float
+        None, "Lowest score, 0 to 1, inclusive; if no sentence has it, the exit code is 1."
     ),
     max_tokens: int | None = option(
-        None, "Token budget of all that is shown; the best sentences come first.", number=int
+        None, "Token budget of all that is shown; the best sentences come first."
     ),
     count_tokens: str | None = option(
         None,
@@ -126,11 +126,9 @@ def scan(
         "own tokens.",
         "ENCODING",
     ),
-    context: int | None = option(
-        None, "Neighbours on each side of a sentence; default 1 for text, else 0.", number=int
-    ),
+    context: int | None = option(None, "Neighbours on each side of a sentence; default 1 for text, else 0."),
     diversity: float | None = option(
-        None, "From 0 to 1; below 1, sentences that repeat better ones are passed over.", number=float
+        None, "From 0 to 1; below 1, sentences that repeat better ones are passed over."
     ),
     order: OutputOrder = option(OutputOrder.SCORE, "Best first, or as in the document."),
     offsets: str = option("characters", "What start and end count: characters, utf16 or bytes."),

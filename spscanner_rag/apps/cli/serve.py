@@ -22,10 +22,10 @@ def serve(
     token_file: Path | None = option(
         None, f"File with the token that clients must send; default the variable {TOKEN_VARIABLE}, if set."
     ),
-    max_seconds: float | None = option(None, "Time to answer a request; default 120.", number=float),
-    max_body_mb: int | None = option(None, "Size of a request in MiB; default 16.", number=int),
-    max_documents: int | None = option(None, "Texts of a request; default 2000.", number=int),
-    max_waiting: int | None = option(None, "Requests that may wait; default 256.", number=int),
+    max_seconds: float | None = option(None, "Time to answer a request; default 120."),
+    max_body_mb: int | None = option(None, "Size of a request in MiB; default 16."),
+    max_documents: int | None = option(None, "Texts of a request; default 2000."),
+    max_waiting: int | None = option(None, "Requests that may wait; default 256."),
     computes: ScannerOptions,
 ) -> None:
     """Answer HTTP requests: rerank as Cohere's and TEI's clients ask, and scan.

@@ -85,17 +85,11 @@ def make(
         None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
     ),
     workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
-    max_requests: int | None = option(
-        None, "Most requests, those of earlier runs in the folder included.", number=int
-    ),
-    max_cost: float | None = option(
-        None, "Most that all of these may cost, in the currency of the prices.", number=float
-    ),
+    max_requests: int | None = option(None, "Most requests, those of earlier runs in the folder included."),
+    max_cost: float | None = option(None, "Most that all of these may cost, in the currency of the prices."),
     price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
     price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
-    requests_per_minute: float | None = option(
-        None, "Most requests a minute; default: no limit.", number=float
-    ),
+    requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit."),
     progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
