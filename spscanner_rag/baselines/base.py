@@ -264,19 +264,14 @@ def check_whole(least: int = 1, **numbers: object) -> None:
             raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")
 
 
-def load(
-    from_pretrained: Callable[[str], T],
-    name: str | Path,
-    token: str | bool | None = None,
-    trusted: bool = False,
-) -> T:
-    """Call a loader of a folder or Hub id; ``ValueError``, whose message hides ``token``, if it cannot be read.
+def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool = False) -> T:
+    """Call a loader of a folder or Hub id; ``ValueError`` if it cannot be read.
 
     A folder that is not ``trusted`` must name no other functions than torch's activations.
     """
     # These import torch, which BM25 does not need.
     from spscanner_rag.checkpoint.file_access import first_line
-    from spscanner_rag.checkpoint.hub import is_local_path, without_token
+    from spscanner_rag.checkpoint.hub import is_local_path
     from spscanner_rag.mamba2.forks import compute_in_forks
 
     compute_in_forks()
@@ -289,7 +284,7 @@ def load(
         with no_progress_bars():
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
-        reason = without_token(first_line(error), token)
+        reason = first_line(error)
     # Raised outside the except block: the caught error may hold the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
 

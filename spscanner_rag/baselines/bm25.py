@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BM25(CollectionBaseline):
-    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words.
+    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words and question words.
 
     The units of the document, or of all documents that a query is asked of, are the corpus. The raw score s of a
     unit is the sum over the words of the query of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l
@@ -41,9 +41,6 @@ class BM25(CollectionBaseline):
     language : str, default "auto"
         Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. By default the language
         of each text, as the scanner's lexical channel recognizes it, else English.
-    stop_words : str or list of str
-        A language code of bm25s, or the words themselves; an empty list keeps all words. Default: those of the
-        scanner's lexical channel for the language, which include question words.
     keep_texts : int, default 4
         Number of texts whose index is kept for further questions.
     unit
@@ -60,7 +57,6 @@ class BM25(CollectionBaseline):
         k1: float = 0.9,
         b: float = 0.4,
         language: str = "auto",
-        stop_words: str | list[str] | None = None,
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
@@ -73,7 +69,6 @@ class BM25(CollectionBaseline):
         if language not in known:
             raise ValueError(f"language is {language!r}; expected one of {', '.join(known)}")
         self.k1, self.b, self.language = k1, b, language
-        self.stop_words = stop_words
         self._indexes: TextCache[tuple[bm25s.BM25 | None, str]] = TextCache(keep_texts)
         self._counted: TextCache[tuple[list[Counter[str]], str]] = TextCache(keep_texts)
         self._collections: dict[str, _CollectionWords] = {}  # by language
@@ -120,7 +115,6 @@ class BM25(CollectionBaseline):
         return [Counter(own) for own in words], language
 
     def _words_of(self, text: str, units: Sequence[Unit]) -> tuple[list[list[str]], str]:
-        """The words of each unit, and the language that they are stemmed in."""
         texts = [unit.own_text(text) for unit in units]
         language = index_words(texts).language if self.language == "auto" else self.language
         return self._words(texts, language), language
@@ -150,12 +144,9 @@ class BM25(CollectionBaseline):
         stemmer = Stemmer.Stemmer(ENGLISH if language == CJK else language)
         if language == CJK:
             texts = [words_apart(text) for text in fold_texts(texts)]
-        stop_words = self.stop_words
-        if stop_words is None:
-            stop_words = sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]))
         words: list[list[str]] = bm25s.tokenize(
             [readable(text) for text in fold_texts(texts)],
-            stopwords=stop_words,
+            stopwords=sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH])),
             stemmer=stemmer,
             return_ids=False,
             show_progress=False,

@@ -34,9 +34,9 @@ class Cascade(Combined):
     ----------
     best : int, default 50
         Number of units that the second stage reads. Ignored with ``tokens``.
-    tokens, count_tokens : optional
-        Tokens of each unit that the second stage reads, as in KeyB, and what counts them; default: the second
-        stage's tokenizer if it has one, else the bundled scanner's.
+    tokens : int, optional
+        Tokens of each unit that the second stage reads, as in KeyB, by its tokenizer if it has one, else by the
+        bundled scanner's.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
     """
@@ -48,7 +48,6 @@ class Cascade(Combined):
         *,
         best: int = 50,
         tokens: int | None = None,
-        count_tokens: Callable[[str], int] | None = None,
         unit: UnitKind | Segmenter | None = None,
     ) -> None:
         super().__init__((first, second), "document" if unit is None and tokens is not None else unit)
@@ -62,8 +61,6 @@ class Cascade(Combined):
                 "with one unit, or pass unit="
             )
         self.best, self.tokens = best, tokens
-        if count_tokens is not None:
-            self.count_tokens = count_tokens
         bound = str(best) if tokens is None else f"{tokens}tokens"
         self.name = f"cascade:{name_of(first)}>{name_of(second)}@{bound}"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
@@ -29,14 +29,14 @@ Similarity = Literal["cosine", "dot"]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
-Pooling = Literal["mean", "cls", "lasttoken", "max"]
+Pooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Settings of an embedding model of the paper, from its model card; see `Dense` for the options."""
+    """Settings of an embedding model of the papers, from its model card."""
 
-    model: str | None  # name on the Hub; None if the user must pass an embedding object
+    model: str | None  # name on the Hub; None for what has none
     query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -87,7 +87,6 @@ _FRAMEWORKS = {"llama_index.embeddings.openai": "OpenAIEmbedding", "langchain_op
 
 
 def _openai() -> object:
-    """OpenAI's model, through whichever framework has it."""
     if not os.environ.get("OPENAI_API_KEY"):
         raise ValueError("'openai-3' has no key; set the environment variable OPENAI_API_KEY")
     for module, name in _FRAMEWORKS.items():
@@ -106,18 +105,10 @@ class Dense(Baseline):
 
     Parameters
     ----------
-    embedder, query_embedder
-        Of units, and of queries if that is another; see `encoder_of`. A name in `PRESETS` brings its own settings.
-    query_prefix, passage_prefix, end_token : str
-        Text before every query, before every unit, and after both. Default: the preset's, or none.
+    embedder
+        See `encoder_of`. A name in `PRESETS` brings its own settings.
     similarity : "cosine" or "dot"
         Default: the preset's, or the one stored in a sentence-transformers model, or "cosine".
-    window : int, default 0
-        Number of neighbours on each side with which a unit is embedded; the unit alone is returned.
-    pooling : "mean", "cls", "lasttoken" or "max"
-        For a model given by name. Default: the preset's, or the model's own.
-    batch_size : int, default 32
-        Texts per forward pass of a sentence-transformers model.
     device, trust_remote_code
         For a model given by name: where it computes, and whether it may run its own code.
     keep_texts : int, default 4
@@ -133,20 +124,12 @@ class Dense(Baseline):
         embedder: object = "minilm",
         unit: UnitKind | Segmenter = "sentence",
         *,
-        query_embedder: object | None = None,
-        query_prefix: str | None = None,
-        passage_prefix: str | None = None,
-        end_token: str | None = None,
         similarity: Similarity | None = None,
-        window: int = 0,
-        pooling: Pooling | None = None,
-        batch_size: int = 32,
         device: str | None = None,
         trust_remote_code: bool = False,
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        check_whole(0, window=window)
         if similarity is not None and similarity not in get_args(Similarity):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
@@ -154,21 +137,14 @@ class Dense(Baseline):
             raise ValueError(
                 f"{embedder!r} runs code from {preset.model}; pass trust_remote_code=True to allow that"
             )
-        self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
-        self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
-        self.end_token = preset.end_token if end_token is None else end_token
-        self.window, self.batch_size = window, batch_size
+        self.query_prefix, self.passage_prefix = preset.query_prefix, preset.passage_prefix
+        self.end_token = preset.end_token
         encoder = partial(
-            encoder_of,
-            batch_size=batch_size,
-            device=device,
-            pooling=pooling or preset.pooling,
-            trust_remote_code=trust_remote_code,
+            encoder_of, device=device, pooling=preset.pooling, trust_remote_code=trust_remote_code
         )
         self._passages = encoder(preset.model or (_openai() if embedder == "openai-3" else embedder))
         self.similarity = similarity or preset.similarity or _stored_similarity(self._passages)
-        second = query_embedder if query_embedder is not None else preset.query_model
-        self._queries = self._passages if second is None else encoder(second)
+        self._queries = encoder(preset.query_model) if preset.query_model else self._passages
         self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
         self._vectors: TextCache[Scores] = TextCache(keep_texts)
 
@@ -220,13 +196,8 @@ class Dense(Baseline):
         return vector
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
-        """The text that is embedded for each unit: with its neighbours and the prefix."""
-        passages = []
-        for i in range(len(units)):
-            first, last = units[max(0, i - self.window)], units[min(i + self.window, len(units) - 1)]
-            passage = first.own_text(text) + text[first.end : last.end]
-            passages.append(self.passage_prefix + passage + self.end_token)
-        return passages
+        """The text that is embedded for each unit."""
+        return [self.passage_prefix + unit.own_text(text) + self.end_token for unit in units]
 
 
 def encoder_of(
@@ -262,18 +233,11 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
     name = installed(name)
     options = {"device": device, "trust_remote_code": trust_remote_code}
     model = load(lambda path: library.SentenceTransformer(path, **options), name, trusted=trust_remote_code)
-    if pooling is not None:
-        _set_pooling(model, name, pooling)
-    return model
-
-
-def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN401 - an optional package's class
     for number, module in enumerate(model):
         # The module that defines the class differs between versions.
-        if type(module).__name__ == "Pooling":
+        if pooling is not None and type(module).__name__ == "Pooling":
             model[number] = type(module)(model[0].auto_model.config.hidden_size, pooling_mode=pooling)
-            return
-    raise ValueError(f"{name} has no pooling that could be {pooling!r}; leave pooling out")
+    return model
 
 
 def packaged_minilm() -> str | None:

@@ -21,7 +21,7 @@ RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 20
 class Hybrid(Combined):
     """Fuses the scores or ranks of several scorers.
 
-    The raw score of a unit is the weighted mean over the scorers of (s - mean) / deviation, for the scorer's own
+    The raw score of a unit is the mean over the scorers of (s - mean) / deviation, for the scorer's own
     score s, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
 
     Parameters
@@ -31,8 +31,6 @@ class Hybrid(Combined):
     fusion : "scores" or "ranks", default "scores"
         "scores" standardizes each scorer's scores over the units of the document; with "ranks", units of the same
         score share their mean rank.
-    weights : sequence of float, optional
-        One for each scorer, not negative and not all 0. Default: all the same.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
     """
@@ -42,7 +40,6 @@ class Hybrid(Combined):
         scorers: Sequence[Scorer],
         fusion: Fusion = "scores",
         *,
-        weights: Sequence[float] | None = None,
         unit: UnitKind | Segmenter | None = None,
     ) -> None:
         super().__init__(scorers, unit)
@@ -50,17 +47,11 @@ class Hybrid(Combined):
             raise ValueError(f"got {len(scorers)} scorers; expected at least two")
         if fusion not in ("scores", "ranks"):
             raise ValueError(f"fusion is {fusion!r}; expected 'scores' or 'ranks'")
-        shares = np.ones(len(scorers)) if weights is None else np.asarray(weights, np.float64)
-        if shares.shape != (len(scorers),) or not (shares >= 0).all() or not 0 < shares.sum() < np.inf:
-            raise ValueError(
-                f"weights are {weights!r}; expected one of at least 0 for each scorer, not all 0"
-            )
         self.fusion = fusion
-        self.weights: NDArray[np.float64] = shares / shares.sum()
         self.name = "hybrid:" + "+".join(map(name_of, scorers))
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
+        """The mean of standardized scores, or of reciprocal ranks: (units,)."""
         return next(self.raw_scores_many([(query, text, units)]))
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
@@ -86,7 +77,7 @@ class Hybrid(Combined):
 
     def _fused(self, parts: Sequence[Scores]) -> Scores:
         fuse = standardized if self.fusion == "scores" else reciprocal_ranks
-        return np.asarray(self.weights @ np.stack([fuse(part) for part in parts]), np.float32)
+        return np.asarray(np.mean([fuse(part) for part in parts], axis=0), np.float32)
 
     def logits(self, raw: Scores) -> Scores:
         """A standardized score is the logit; a reciprocal rank becomes a share of the highest one, 1 / 61."""

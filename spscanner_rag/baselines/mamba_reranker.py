@@ -98,8 +98,6 @@ class MambaReranker(Pointwise):
         A folder or Hub id of a Mamba-1 or Mamba-2 model, in mamba-ssm's or transformers' layout. The head is
         ``binary_head.weight`` and ``.bias`` (our layout), or ``score.weight``, with or without ``score.bias``
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
-    segment_tokens : int, optional
-        Tokens per forward pass. Default: by device.
     end_token : str, optional
         Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
     document_tokens : int, optional
@@ -115,15 +113,12 @@ class MambaReranker(Pointwise):
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
-        segment_tokens: int | None = None,
         end_token: str | None = None,
         document_tokens: int | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
         **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
-        if segment_tokens is not None:
-            check_whole(segment_tokens=segment_tokens)
         if document_tokens is not None:
             check_whole(document_tokens=document_tokens)
         choice = choose(device, dtype)
@@ -141,8 +136,7 @@ class MambaReranker(Pointwise):
         if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
             self._model.use_kernels(choose_backend("auto", choice.device).kernels)
         self._pairs = PairReader.of(loaded.tokenizer, end_token, document_tokens)
-        by_device = default_segment_tokens(choice.device.type, self._model.config)
-        self.segment_tokens = segment_tokens or by_device
+        self.segment_tokens = default_segment_tokens(choice.device.type, self._model.config)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text by this model's tokenizer, without special tokens."""

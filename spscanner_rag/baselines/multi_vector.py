@@ -1,23 +1,23 @@
 """Late interaction (ColBERT): a vector for each token of a unit."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load, log_odds
 from spscanner_rag.baselines.dense import installed
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
 _KEPT_QUERIES = 64
+_READ_AT_ONCE = 256
+_ENCODING: Any = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
 _LATE_TYPES = ("MultiVectorEncoder", "ColBERT")  # the classes of sentence-transformers and of PyLate
 
 
@@ -37,31 +37,25 @@ class LateInteraction(Baseline):
 
     Parameters
     ----------
-    model : str, Path or object, default "minilm"
-        A Hub id such as "colbert-ir/colbertv2.0" or a local folder; or a loaded ``MultiVectorEncoder`` or
-        ``SentenceTransformer`` of sentence-transformers, or ``ColBERT`` of PyLate.
-    batch_size : int, default 32
-        Units per forward pass.
+    model : str or Path, default "minilm"
+        A Hub id such as "colbert-ir/colbertv2.0", or a local folder.
     unit, device, trust_remote_code
         See `Dense`.
     """
 
     def __init__(
         self,
-        model: object = "minilm",
+        model: str | Path = "minilm",
         unit: UnitKind | Segmenter = "sentence",
         *,
-        batch_size: int = 32,
         device: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
         super().__init__(unit)
-        check_whole(batch_size=batch_size)
-        self.batch_size = batch_size
-        self._encoder = token_encoder_of(
-            model, batch_size=batch_size, device=device, trust_remote_code=trust_remote_code
-        )
-        self.name = f"lateinteraction:{self._encoder.name}"
+        self._encoder = _load(str(model), device, trust_remote_code)
+        self._limit: int | None = getattr(self._encoder[0], "document_length", None)
+        self._limit = self._limit or self._encoder.max_seq_length
+        self.name = f"lateinteraction:{model}"
         self._queries: TextCache[Scores] = TextCache(_KEPT_QUERIES)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
@@ -105,7 +99,7 @@ class LateInteraction(Baseline):
         batch: list[tuple[int, str]] = []
         for numbered in pieces:
             batch.append(numbered)
-            if len(batch) == 8 * self.batch_size:  # the model sorts them by length, to pad little
+            if len(batch) == _READ_AT_ONCE:  # the model sorts them by length, to pad little
                 yield self._encoded(batch, cancelled)
                 batch = []
         if batch:
@@ -114,13 +108,17 @@ class LateInteraction(Baseline):
     def _encoded(self, batch: list[tuple[int, str]], cancelled: Cancelled) -> tuple[list[int], list[Scores]]:
         stop_if(cancelled)
         with self._lock:  # a tokenizer with truncation is not thread-safe
-            vectors = self._encoder.documents([piece for _, piece in batch])
+            vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
         return [number for number, _ in batch], [np.asarray(own, np.float32) for own in vectors]
+
+    def n_tokens(self, text: str) -> int:
+        """Tokens of a text that is not cut."""
+        return len(self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
     def _pieces(self, text: str) -> Iterator[str]:
         """The text, halved at white space until the model reads each piece whole."""
-        text, limit = readable(text), self._encoder.limit
-        if limit is None or len(text) < limit // 4 or self._encoder.n_tokens(text) <= limit - 2:
+        text, limit = readable(text), self._limit
+        if limit is None or len(text) < limit // 4 or self.n_tokens(text) <= limit - 2:
             yield text
             return
         middle = len(text) // 2
@@ -135,7 +133,7 @@ class LateInteraction(Baseline):
     def _query_vectors(self, query: str) -> Scores:
         def encoded() -> Scores:
             with self._lock:
-                (vectors,) = self._encoder.queries([readable(query)])
+                (vectors,) = self._encoder.encode_query([readable(query)], **_ENCODING)
             return _normalized(np.asarray(vectors, np.float32))
 
         return self._queries.get(query, (), encoded)
@@ -146,56 +144,21 @@ def _normalized(vectors: Scores) -> Scores:
     return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
 
-class TokenEncoder(NamedTuple):
-    """Functions from texts to token vectors, (tokens, width) each, with the model's own prefixes and limit."""
-
-    queries: Callable[[list[str]], Sequence[Any]]
-    documents: Callable[[list[str]], Sequence[Any]]
-    tokenizer: Any
-    limit: int | None  # tokens of a document that the model reads; None: all
-    name: str
-
-    def n_tokens(self, text: str) -> int:
-        """Tokens of a text that is not cut."""
-        return len(self.tokenizer(text, truncation=False, verbose=False)["input_ids"])
-
-
-def token_encoder_of(
-    model: object, *, batch_size: int = 32, device: str | None = None, trust_remote_code: bool = False
-) -> TokenEncoder:
-    """Wrap a model, which is recognized by its class; see `LateInteraction` for the arguments and errors."""
-    compute_in_forks()
-    name = str(model) if isinstance(model, str | Path) else type(model).__name__
-    if isinstance(model, str | Path):
-        model = _load(str(model), device, trust_remote_code)
-    kind = type(model).__name__
-    encoder: Any = _without_pooling(model) if kind == "SentenceTransformer" else model
-    options = {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
-    if kind == "ColBERT" and hasattr(model, "document_length"):  # PyLate's, which is no part of this package
-        queries = partial(encoder.encode, is_query=True, **options)
-        documents = partial(encoder.encode, is_query=False, **options)
-        limit = encoder.document_length
-    elif kind in ("SentenceTransformer", "MultiVectorEncoder"):
-        queries = partial(encoder.encode_query, **options)
-        documents = partial(encoder.encode_document, **options)
-        limit = getattr(encoder[0], "document_length", None) or encoder.max_seq_length
-    else:
-        raise TypeError(
-            f"model is {kind}; expected a name, a folder, a MultiVectorEncoder or SentenceTransformer of "
-            "sentence-transformers, or a ColBERT of PyLate"
-        )
-    return TokenEncoder(queries, documents, encoder.tokenizer, limit, name)
-
-
-def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
+def _load(name: str, device: str | None, trust_remote_code: bool) -> Any:  # noqa: ANN401 - an optional package's class
+    """A ``MultiVectorEncoder`` of sentence-transformers; from a model for single vectors, one of its tokens."""
     library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
     name = installed(name)
     options = {"device": device, "trust_remote_code": trust_remote_code}
 
     def loaded(path: str) -> object:
         stated = _stated(path, "config_sentence_transformers.json").get("model_type")
         if stated not in _LATE_TYPES and not _is_stanford(path):
-            return library.SentenceTransformer(path, **options)
+            plain = library.SentenceTransformer(path, **options)
+            modules = [plain[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+            return library.MultiVectorEncoder(modules=modules, device=str(plain.device))
         try:
             model = library.MultiVectorEncoder(path, **options)
         except KeyError as error:  # Stanford's layout keeps the projection beside the encoder
@@ -228,13 +191,3 @@ def _stated(path: str, file: str) -> dict[str, Any]:
     found = load_file_path(path, file)
     content = json.loads(Path(found).read_text(encoding="utf-8")) if found else {}
     return content if isinstance(content, dict) else {"": content}
-
-
-def _without_pooling(model: Any) -> object:  # noqa: ANN401 - an optional package's class
-    """A sentence-transformers model whose vectors are those of its tokens, which have no projection."""
-    library = needed("sentence_transformers", "late interaction", "baselines")
-    from sentence_transformers.base.modules import Normalize
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-
-    modules = [model[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
-    return library.MultiVectorEncoder(modules=modules, device=str(model.device))

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.extras import needed
@@ -30,6 +29,8 @@ class Source(NamedTuple):
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: . Content: {content}"
 """The input of the checkpoint of "Dense X Retrieval", without the title of a section."""
+
+BATCH = 8  # passages that are read together
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
@@ -78,27 +79,22 @@ class Seq2Seq:
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "float32",
-        batch_size: int = 8,
         max_new_tokens: int = 512,
-        **hub: Unpack[HubOptions],
     ) -> None:
-        check_hub_options(hub)
-        check_whole(batch_size=batch_size)
         library = needed("transformers", "a proposition model", "baselines")
         choice = choose(device, dtype)
-        self.batch_size, self.max_new_tokens, self.device = batch_size, max_new_tokens, choice.device
+        self.max_new_tokens, self.device = max_new_tokens, choice.device
 
         def loaded(kind: Any, **options: Any) -> Any:  # noqa: ANN401 - untyped library
-            options |= {"trust_remote_code": False, **hub}
-            return load(lambda path: kind.from_pretrained(path, **options), model, hub.get("token"))
+            return load(lambda path: kind.from_pretrained(path, trust_remote_code=False, **options), model)
 
         self._tokenizer = loaded(library.AutoTokenizer)
         self._model = loaded(library.AutoModelForSeq2SeqLM, dtype=choice.dtype).to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
         """The reply for each passage, in the order given."""
-        for start in range(0, len(sources), self.batch_size):
-            yield from self._batch(sources[start : start + self.batch_size])
+        for start in range(0, len(sources), BATCH):
+            yield from self._batch(sources[start : start + BATCH])
 
     @torch.inference_mode()
     def _batch(self, sources: Sequence[Source]) -> list[str]:
@@ -133,8 +129,6 @@ class Proposition(NamedTuple):
     text: str
     start: int
     end: int
-    passage_start: int
-    passage_end: int
 
 
 class Propositions(Baseline):
@@ -161,8 +155,8 @@ class Propositions(Baseline):
     titles : mapping of str to str, optional
         Titles of texts, as ``{document.text: document.title}``, which the paper's checkpoint reads before each
         passage. Without one, a passage that does not name its subject gives propositions that do not either.
-    batch_size, device, dtype, revision, token, cache_dir, local_files_only
-        See `Seq2Seq`.
+    device, dtype
+        See `Scanner.from_pretrained`.
     """
 
     keeps_texts = True
@@ -174,16 +168,14 @@ class Propositions(Baseline):
         unit: UnitKind | Segmenter = "sentence",
         *,
         titles: Mapping[str, str] | None = None,
-        batch_size: int = 8,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "float32",
-        **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
         if not isinstance(scorer, Baseline):
             raise TypeError(f"scorer is {type(scorer).__name__}; expected a baseline such as Dense")
         self.scorer, self.titles = scorer, titles or {}
-        self._replies = Seq2Seq(decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub)
+        self._replies = Seq2Seq(decomposer, device=device, dtype=dtype)
         self.name = f"propositions:{decomposer}"
         self._known: dict[Source, tuple[str, ...]] = {}
         self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
@@ -240,7 +232,7 @@ class Propositions(Baseline):
         for passage, whole, statements in zip(passages, spans, decomposed, strict=True):
             sentences = [(terms(text[unit.start : unit.end]), unit.start, unit.end) for unit in passage]
             for statement in statements:
-                yield Proposition(statement, *(tie(statement, sentences) or whole), *whole)
+                yield Proposition(statement, *(tie(statement, sentences) or whole))
 
     def _decomposed(self, sources: list[Source], cancelled: Cancelled) -> list[tuple[str, ...]]:
         with self._lock:

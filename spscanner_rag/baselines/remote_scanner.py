@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BATCH_CHARACTERS, BATCH_TEXTS = 2_000_000, 500  # a larger call is split into requests of about this size
 _AGAIN = frozenset({429, 503})
 _POLL_SECONDS = 0.05
 
@@ -64,8 +65,6 @@ class RemoteScanner:
     retries : int, default 5
         How often a request is sent again after 429 or 503, each time after twice as long, or as long as the
         server says. Nothing else is sent again.
-    batch_characters, batch_texts : int
-        A call with more text, or more texts, is split into requests of about this size.
     """
 
     name = "remote"
@@ -79,15 +78,12 @@ class RemoteScanner:
         token: str | None = None,
         timeout: float = 180.0,
         retries: int = 5,
-        batch_characters: int = 2_000_000,
-        batch_texts: int = 500,
     ) -> None:
         self.url, login = _address(url)
-        if not timeout > 0 or retries < 0 or batch_characters < 1 or batch_texts < 1:
-            raise ValueError("timeout and batch sizes must be above 0, retries at least 0")
+        if not timeout > 0 or retries < 0:
+            raise ValueError(f"got timeout={timeout}, retries={retries}; expected above 0, and at least 0")
         _httpx()
         self.timeout, self.retries = timeout, retries
-        self.batch_characters, self.batch_texts = batch_characters, batch_texts
         self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token) or login
 
     @cached_property
@@ -195,7 +191,7 @@ class RemoteScanner:
         size = 0
         for request in requests:
             characters = len(request[0]) + len(request[1]) + _UNIT_CHARACTERS * len(request[2])
-            if batch and (size + characters > self.batch_characters or len(batch) >= self.batch_texts):
+            if batch and (size + characters > BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS):
                 yield batch
                 batch, size = [], 0
             batch.append(request)

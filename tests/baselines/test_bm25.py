@@ -69,7 +69,6 @@ def test_stems_and_stop_words() -> None:
     assert swim[0] > 0
     assert swim[1] == 0
     assert not the.any()
-    assert BM25(stop_words=[]).raw_scores("the", text, units).all()
 
 
 def test_words_are_kept_for_the_next_question_of_a_collection(

@@ -18,20 +18,16 @@ from spscanner_rag.lab.retriever_names import Options, check_name, scorer_of
 from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.fakes import ScoredBy
 
 TEXT = "The otter swims. A heron flies over the lake. Rain fell all day. Otters and herons rest. It was late."
 UNITS = SentenceSegmenter().segment(TEXT)
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
 
 
-class Given:
+def scored(scores: dict[str, float]) -> ScoredBy:
     """Scores by the texts of the units."""
-
-    def __init__(self, scores: dict[str, float]) -> None:
-        self.scores = scores
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.array([self.scores[text[unit.start : unit.end]] for unit in units], np.float32)
+    return ScoredBy(lambda query, text, units: [scores[text[unit.start : unit.end]] for unit in units])
 
 
 class Pairs(Pointwise):
@@ -57,7 +53,7 @@ def test_the_best_of_the_first_by_the_second_above_the_rest(first: list[float], 
     text = " ".join(words)
     starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])]).tolist()
     units = [Unit(start, start + len(word), word) for start, word in zip(starts, words, strict=True)]
-    stages = Given(dict(zip(words, first, strict=True))), Given(dict(zip(words, second, strict=True)))
+    stages = [scored(dict(zip(words, own, strict=True))) for own in (first, second)]
     got = Cascade(*stages, best=best).score_units("q", text, units)
     by_first = sorted(range(len(first)), key=lambda i: -first[i])
     read, rest = by_first[:best], by_first[best:]
@@ -87,7 +83,8 @@ def test_texts_asked_together_share_the_bound() -> None:
 
 def test_keyb_reads_the_best_blocks_once_in_document_order() -> None:
     second = Pairs()
-    cascade = Cascade(BM25(), second, tokens=9, count_tokens=lambda text: len(text.split()))
+    cascade = Cascade(BM25(), second, tokens=9)
+    cascade.count_tokens = lambda text: len(text.split())
     (document,) = cascade.segment(TEXT)
     logits = cascade.score_units("Otters and herons", TEXT, [document])
     assert second.read == [("Otters and herons", "The otter swims.\nOtters and herons rest.")]

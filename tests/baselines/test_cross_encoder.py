@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from spscanner_rag.baselines import cross_encoder
 from spscanner_rag.baselines.base import _check_activations
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.text.units import Unit
 
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -55,15 +55,6 @@ def test_scores_are_the_models_logits_in_the_order_of_the_units(reranker: CrossE
     assert min(logits) < 0 or max(logits) > 1, "an activation would give shares"
 
 
-def test_a_saved_activation_is_not_applied(folder: Path) -> None:
-    model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
-    assert isinstance(model.activation_fn, torch.nn.Sigmoid)
-    reranker = CrossEncoder(model)
-    expected = reference(folder, QUERY, ["He signed the treaty."])
-    np.testing.assert_allclose(reranker.score_texts(QUERY, ["He signed the treaty."]), expected, atol=1e-4)
-    assert isinstance(model.activation_fn, torch.nn.Sigmoid), "the caller's model is left alone"
-
-
 def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[list[int]] = []
     predict = reranker._model.predict
@@ -73,7 +64,7 @@ def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pyte
         return predict(pairs, **options)
 
     monkeypatch.setattr(reranker._model, "predict", recorded)
-    reranker.batch_size = 2
+    monkeypatch.setattr(cross_encoder, "BATCH", 2)
     texts = ["bell " * count for count in (1, 9, 2, 8, 5)]
     together = reranker.score_texts(QUERY, texts)
     assert lengths == [[9, 8], [5, 2], [1]]
@@ -83,35 +74,28 @@ def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pyte
 
 def test_units_cut_are_told(reranker: CrossEncoder, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     fits, long = "bell " * 24, "bell " * 25  # with "[CLS] who signed the treaty ? [SEP]" and "[SEP]": 32, 33
-    assert reranker.max_length == 32
     with caplog.at_level(logging.WARNING):
         reranker.score_texts(QUERY, [fits])
-        assert (reranker.units_cut, caplog.messages) == (0, [])
+        assert caplog.messages == []
         cut = reranker.score_texts(QUERY, [long, fits, long + "captain"])
-    assert reranker.units_cut == 2
-    assert len(caplog.messages) == 1
-    assert "reads 32 tokens" in caplog.messages[0]
-    assert "2 of 3 units" in caplog.messages[0]
+        reranker.score_texts(QUERY, [long])
+    (message,) = caplog.messages
+    assert "reads 32 tokens: the end of 2 of 3 units" in message
     np.testing.assert_allclose(cut, reference(folder, QUERY, [long, fits, long]), atol=1e-4)
-    reranker.score_texts(QUERY, [long])
-    assert (reranker.units_cut, len(caplog.messages)) == (3, 1)
-    shorter = CrossEncoder(folder, device="cpu", max_length=16)
-    shorter.score_texts(QUERY, ["bell " * 10])
-    assert (shorter.max_length, shorter.units_cut) == (16, 1)
 
 
-def test_remote_code_is_off_and_no_token_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_code_is_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[bool] = []
 
-    def refused(*_: Any, trust_remote_code: bool, token: str = "none", **__: Any) -> Any:
+    def refused(*_: Any, trust_remote_code: bool, **__: Any) -> Any:
         given.append(trust_remote_code)
-        raise OSError(f"401 for {token}\nmore")
+        raise OSError("401 for all\nmore")
 
     monkeypatch.setattr(sentence_transformers, "CrossEncoder", refused)
     with pytest.raises(ValueError, match="401"):
         CrossEncoder(folder, trust_remote_code=True)
-    with pytest.raises(ValueError, match=r"401 for \*\*\*; pass a local folder") as caught:
-        CrossEncoder("owner/name", token="hf_secret")
+    with pytest.raises(ValueError, match="401 for all; pass a local folder") as caught:
+        CrossEncoder("owner/name")
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert given == [True, False]
 
@@ -119,14 +103,10 @@ def test_remote_code_is_off_and_no_token_is_shown(folder: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("error", "message", "arguments"),
     [
-        (ValueError, "batch_size is 0", {"batch_size": 0}),
-        (ValueError, "max_length is True", {"max_length": True}),
-        (ValueError, "max_length is 33; expected at most 32", {"max_length": 33}),
         (ValueError, "device is 'tpu'", {"device": "tpu"}),
         (ValueError, "dtype is 'int8'", {"dtype": "int8"}),
         (ValueError, "no such folder", {"model": "./nowhere"}),
         (ValueError, "unit is 'word'", {"unit": "word"}),
-        (TypeError, "model is a int; expected a name", {"model": 3}),
     ],
 )
 def test_bad_arguments(folder: Path, error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
@@ -134,13 +114,9 @@ def test_bad_arguments(folder: Path, error: type[Exception], message: str, argum
         CrossEncoder(**({"model": folder} | arguments)).segment("One. Two.")
 
 
-def test_models_that_are_refused(folder: Path, save_bert: SaveBert, tmp_path: Path) -> None:
+def test_a_model_of_several_labels_is_refused(save_bert: SaveBert, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
         CrossEncoder(save_bert(tmp_path, 3), device="cpu")
-    loaded = sentence_transformers.CrossEncoder(str(folder), device="cpu")
-    assert CrossEncoder(loaded).name == f"crossencoder:{folder}"
-    with pytest.raises(ValueError, match="expected them set on the loaded one"):
-        CrossEncoder(loaded, max_length=8)
 
 
 def test_infinite_logits_are_refused(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +148,10 @@ def test_a_folder_names_activations_of_torch_and_nothing_else(
         return copied
 
     monkeypatch.setattr(torch, "seed", lambda: pytest.fail("was called"))
+    kind = sentence_transformers.CrossEncoder
+    monkeypatch.setattr(kind, "get_default_activation_fn", lambda _: pytest.fail("was called"))
     with pytest.raises(ValueError, match="as an activation function"):
         CrossEncoder(named(name), device="cpu")
     for known in ("torch.nn.modules.linear.Identity", "torch.nn.Sigmoid"):
         _check_activations(named(known))
-
-
-def test_the_activation_of_a_model_is_not_called(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = sentence_transformers.CrossEncoder
-    monkeypatch.setattr(kind, "get_default_activation_fn", lambda _: pytest.fail("was called"))
-    scores = CrossEncoder(folder, device="cpu").score_units(QUERY, TEXT, [Unit(0, 26, TEXT[:26])])
-    assert scores.shape == (1,)
+    CrossEncoder(copied, device="cpu").score_texts(QUERY, ["He left."])

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import Dense
-from spscanner_rag.baselines.dense import PRESETS, LateChunking, encoder_of
-from spscanner_rag.encoder.embedders import embed_checked
+from spscanner_rag.baselines.dense import PRESETS, LateChunking, Preset, encoder_of
+from spscanner_rag.encoder.embedders import Embedder, embed_checked
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -89,19 +89,35 @@ def test_a_stored_similarity_that_is_no_product_is_refused(stored: str) -> None:
         Dense(Stored(stored))
 
 
-@pytest.mark.parametrize("stored", ["dot", "cosine", None])
-def test_the_similarity_in_a_model_s_folder_counts(bert_folder: Path, tmp_path: Path, stored: str) -> None:
-    library = pytest.importorskip("sentence_transformers")
-    model = library.SentenceTransformer(str(bert_folder), device="cpu", similarity_fn_name=stored)
-    model.save(str(tmp_path / "model"))
-    scorer = scorer_of(f"dense:{tmp_path / 'model'}", Options(device="cpu"))
-    assert isinstance(scorer, Dense)
-    assert scorer.similarity == (stored or "cosine")
+def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: dict[str, list[str]] = {"units": [], "queries": []}
+    preset = Preset("units", "queries", "Q: ", "P: ", "dot", "cls", "|")
+
+    def encoder(name: str, **options: Any) -> Embedder:
+        assert options["pooling"] == "cls"
+        embed = lambda texts: seen[name].extend(texts) or letters(texts)  # noqa: E731
+        return Embedder(embed, embed, name)
+
+    monkeypatch.setitem(PRESETS, "mine", preset)
+    monkeypatch.setattr("spscanner_rag.baselines.dense.encoder_of", encoder)
+    dense = Dense("mine")
+    dense.raw_scores("otter", TEXT, UNITS)
+    assert (dense.similarity, seen["queries"]) == ("dot", ["Q: otter|"])
+    texts = [f"P: {TEXT[u.start : u.end]}|" for u in UNITS]
+    assert seen["units"] == sorted(texts, key=len)
 
 
 def test_a_query_is_embedded_once_for_many_texts() -> None:
     queries: list[str] = []
-    dense = Dense(letters, query_embedder=lambda texts: queries.extend(texts) or letters(texts), keep_texts=9)
+
+    class Model(LangChainLike):
+        def embed_query(self, text: str) -> list[float]:
+            queries.append(text)
+            return super().embed_query(text)
+
+    dense = Dense(Model(), keep_texts=9)
     other = "A vole digs. It rains."
     requests = [
         ("otter", TEXT, UNITS),
@@ -113,34 +129,6 @@ def test_a_query_is_embedded_once_for_many_texts() -> None:
     assert [len(values) for values in got] == [4, 0, 2]
     for (query, text, units), values in zip(requests, got, strict=True):
         np.testing.assert_array_equal(values, dense.score_units(query, text, units))
-
-
-def test_prefixes_end_token_and_second_encoder() -> None:
-    seen: dict[str, list[str]] = {"queries": [], "passages": []}
-
-    def record(kind: str) -> Callable[[list[str]], NDArray[np.float32]]:
-        return lambda texts: seen[kind].extend(texts) or letters(texts)
-
-    dense = Dense(
-        record("passages"),
-        query_embedder=record("queries"),
-        query_prefix="Q: ",
-        passage_prefix="P: ",
-        end_token="|",
-    )
-    dense.raw_scores("otter", TEXT, UNITS)
-    assert seen["queries"] == ["Q: otter|"]
-    assert sorted(seen["passages"]) == sorted(f"P: {TEXT[u.start : u.end]}|" for u in UNITS)
-    assert [len(text) for text in seen["passages"]] == sorted(len(text) for text in seen["passages"])
-
-
-def test_window_embeds_neighbours_and_returns_the_unit() -> None:
-    seen: list[str] = []
-    dense = Dense(lambda texts: seen.extend(texts) or letters(texts), window=1)
-    assert dense.segment(TEXT) == UNITS
-    dense.score_units("otter", TEXT, UNITS)
-    assert "The otter swims. A heron flies. Rain fell all day." in seen
-    assert "The otter swims. A heron flies." in seen
 
 
 def spoiled(texts: list[str]) -> NDArray[np.float32]:
@@ -166,12 +154,6 @@ def test_bad_vectors_stop_with_their_text(embedder: object, message: str) -> Non
         Dense(embedder).raw_scores("otter", TEXT, UNITS)
 
 
-def test_query_of_another_width() -> None:
-    dense = Dense(letters, query_embedder=lambda texts: [[1.0, 2.0]])
-    with pytest.raises(ValueError, match=r"shape \(2,\) for the text 'otter'; expected 26"):
-        dense.raw_scores("otter", TEXT, UNITS)
-
-
 def test_zero_vectors_and_lone_surrogates() -> None:
     units = [Unit(0, 1, "."), Unit(1, 2, "\ud800")]
     assert Dense(letters).raw_scores("otter", ".\ud800", units).tolist() == [0, 0]
@@ -187,8 +169,6 @@ def test_presets() -> None:
                 Dense(name)
     with pytest.raises(ValueError, match="expected 'cosine' or 'dot'"):
         Dense(letters, similarity="l2")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 0"):
-        Dense(letters, window=-1)
 
 
 @pytest.mark.parametrize(
@@ -226,15 +206,24 @@ def test_what_embeds_not() -> None:
 
 
 @pytest.mark.parametrize("pooling", [None, "cls", "mean"])
-def test_a_model_by_its_folder(pooling: str | None, bert_folder: Path) -> None:
+def test_a_model_by_its_folder(
+    pooling: Any, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = pytest.importorskip("sentence_transformers")
     transformers = pytest.importorskip("transformers")
-    folder = bert_folder
+    similarity = "dot" if pooling else "cosine"
+    library.SentenceTransformer(str(bert_folder), similarity_fn_name=similarity).save(str(tmp_path / "model"))
+    folder = tmp_path / "model"
+    monkeypatch.setitem(PRESETS, str(folder), Preset(str(folder), pooling=pooling))
     text = "the keeper wrote . the bell rang !"
     units = [Unit(0, 18, text[:18]), Unit(19, 34, text[19:])]
-    dense = Dense(str(folder), pooling=pooling, device="cpu")  # type: ignore[arg-type]
+    dense = scorer_of(f"dense:{folder}", Options(device="cpu"))
+    assert isinstance(dense, Dense)
+    assert dense.similarity == similarity, "the stored one"
+    dense.similarity = "cosine"
     got = dense.raw_scores("who wrote ?", text, units)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.BertModel.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder)
+    model = transformers.BertModel.from_pretrained(bert_folder).eval()
     vectors = []
     for sentence in ("who wrote ?", text[:18], text[19:]):
         hidden = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].detach().numpy()
@@ -304,11 +293,9 @@ def test_no_folder_s_python_runs_whatever_is_answered_at_a_prompt(
 
 def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
     text = "The keeper wrote the date. He signed the treaty. It rained."
-    named, given = LateChunking(str(bert_folder)), LateChunking(lambda texts: [[1.0, len(x)] for x in texts])
-    for scorer in (named, given):
-        units = scorer.segment(text)
-        scores = scorer.score_units("who signed the treaty?", text, units)
-        assert len(scores) == 3
-        assert np.isfinite(scores).all()
-    alone = named.score_units("who signed the treaty?", text, units[1:2])
-    assert alone[0] != named.score_units("who signed the treaty?", text, units)[1]
+    scorer = LateChunking(str(bert_folder))
+    units = scorer.segment(text)
+    scores = scorer.score_units("who signed the treaty?", text, units)
+    assert len(scores) == 3
+    assert np.isfinite(scores).all()
+    assert scorer.score_units("who signed the treaty?", text, units[1:2])[0] != scores[1]

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from spscanner_rag.baselines import LateInteraction
+from spscanner_rag.baselines import LateInteraction, multi_vector
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.units import Unit
 
@@ -21,7 +22,7 @@ QUERY = "Who signed the treaty?"
 
 @pytest.fixture(scope="module")
 def plain(bert_folder: Path) -> LateInteraction:
-    return LateInteraction(bert_folder, device="cpu", batch_size=2)
+    return LateInteraction(bert_folder, device="cpu")
 
 
 def token_vectors(folder: Path, text: str) -> np.ndarray:
@@ -71,13 +72,14 @@ def test_the_sum_of_the_best_cosines(plain: LateInteraction, bert_folder: Path) 
 def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that gets the texts which the model of a scorer reads from now on."""
     read: list[str] = []
-    encoder = scorer._encoder
+    encode = scorer._encoder.encode_document
 
-    def documents(texts: list[str]) -> Sequence[np.ndarray]:
+    def documents(texts: list[str], **options: Any) -> Any:
         read.extend(texts)
-        return encoder.documents(texts)
+        return encode(texts, **options)
 
-    monkeypatch.setattr(scorer, "_encoder", encoder._replace(documents=documents))
+    monkeypatch.setattr(scorer._encoder, "encode_document", documents)
+    monkeypatch.setattr(multi_vector, "_READ_AT_ONCE", 3)
     return read
 
 
@@ -100,7 +102,7 @@ def test_long_units_in_pieces(
     read = watched(plain, monkeypatch)
     (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])
     assert "".join(read) == text
-    assert max(plain._encoder.n_tokens(piece) for piece in read) <= 32
+    assert max(plain.n_tokens(piece) for piece in read) <= 32
     asked = token_vectors(bert_folder, "signed the treaty")
     pieces = np.concatenate([token_vectors(bert_folder, piece) for piece in read])
     np.testing.assert_allclose(score, (asked @ pieces.T).max(axis=1).sum(), atol=1e-4)
@@ -110,13 +112,15 @@ def test_stanfords_checkpoint_with_its_projection(bert_folder: Path, tmp_path: P
     projection = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
     colbert = LateInteraction(stanford(tmp_path / "colbert", bert_folder, projection), device="cpu")
     encoder = colbert._encoder
-    (asked,), (read,) = encoder.queries([QUERY]), encoder.documents(["It rained. The bell rang!"])
+    units = colbert.segment(TEXT)
+    texts = ["It rained. The bell rang!", *(TEXT[unit.start : unit.end] for unit in units)]
+    (asked,) = encoder.encode_query([QUERY], convert_to_numpy=True)
+    read, *others = encoder.encode_document(texts, convert_to_numpy=True)
     assert asked.shape == (8, 8), "queries are expanded to query_maxlen"
     assert read.shape[1] == 8
-    assert len(read) == encoder.n_tokens("it It rained. The bell rang!") - 2, "punctuation is masked"
-    units = colbert.segment(TEXT)
+    assert len(read) == colbert.n_tokens("it It rained. The bell rang!") - 2, "punctuation is masked"
     raw = colbert.raw_scores(QUERY, TEXT, units)
-    expected = [(asked @ encoder.documents([TEXT[u.start : u.end]])[0].T).max(axis=1).sum() for u in units]
+    expected = [(asked @ other.T).max(axis=1).sum() for other in others]
     np.testing.assert_allclose(raw, expected, atol=1e-4)
 
 
@@ -131,33 +135,8 @@ def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -
         LateInteraction(pylate, device="cpu")
 
 
-def test_loaded_models(bert_folder: Path, plain: LateInteraction) -> None:
-    units = plain.segment(TEXT)
-    model = sentence_transformers.SentenceTransformer(str(bert_folder), device="cpu")
-
-    class ColBERT:
-        """The methods of PyLate's class."""
-
-        document_length, tokenizer = 32, model.tokenizer
-
-        def encode(self, texts: list[str], *, is_query: bool, **options: object) -> list[np.ndarray]:
-            return [token_vectors(bert_folder, text) * (2 if is_query else 3) for text in texts]
-
-    expected = plain.raw_scores(QUERY, TEXT, units)
-    late = LateInteraction(model)._encoder.documents.func.__self__  # type: ignore[attr-defined]
-    assert type(late) is sentence_transformers.MultiVectorEncoder
-    for loaded in (model, late, ColBERT()):
-        np.testing.assert_allclose(
-            LateInteraction(loaded).raw_scores(QUERY, TEXT, units), expected, atol=1e-4
-        )
-
-
 def test_names_and_errors(bert_folder: Path) -> None:
     made = scorer_of(f"lateinteraction:{bert_folder}", Options(device="cpu"))
     assert isinstance(made, LateInteraction)
     assert made.name == f"lateinteraction:{bert_folder}"
-    with pytest.raises(TypeError, match="model is int; expected a name, a folder"):
-        LateInteraction(3)
-    with pytest.raises(ValueError, match="batch_size is 0"):
-        LateInteraction(bert_folder, batch_size=0)
     assert len(made.score_units(QUERY, "\ud800 東京", [Unit(0, 4, "\ud800 東京")])) == 1

@@ -73,7 +73,8 @@ def test_braces_and_surrogates_in_a_text_are_read_as_they_are(reranker: MambaRer
 @pytest.mark.parametrize("segment_tokens", [16, 100, 5000])
 def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) -> None:
     text = TEXT * 20
-    reranker = loaded(folder, unit="document", segment_tokens=segment_tokens)
+    reranker = loaded(folder, unit="document")
+    reranker.segment_tokens = segment_tokens
     units = reranker.segment(text)
     assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
     expected = reference(folder, QUERY, text)
@@ -99,7 +100,8 @@ def test_the_first_tokens_of_a_document(
 
 
 def test_cancelled_between_forward_passes(folder: Path) -> None:
-    reranker = loaded(folder, segment_tokens=8)
+    reranker = loaded(folder)
+    reranker.segment_tokens = 8
     calls: list[None] = []
 
     def cancelled() -> bool:
@@ -214,7 +216,6 @@ def test_other_end_tokens(folder: Path, tiny_tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"segment_tokens": 0}, "segment_tokens is 0"),
         ({"document_tokens": 0}, "document_tokens is 0"),
         ({"model": "./nowhere"}, "no such folder"),
         ({"device": "tpu"}, "device is 'tpu'"),

@@ -14,7 +14,7 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.baselines import RemoteScanner
+from spscanner_rag.baselines import RemoteScanner, remote_scanner
 from spscanner_rag.baselines.remote_scanner import RemoteError
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled, Scorer
@@ -60,8 +60,14 @@ def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner:
 
 @pytest.mark.parametrize("batch_texts", [500, 1])
 @pytest.mark.parametrize("kind", ["apart", "together", "collection"])
-def test_collections(remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int) -> None:
-    remote.batch_texts = batch_texts
+def test_collections(
+    remote: RemoteScanner,
+    tiny_scanner: Scanner,
+    kind: str,
+    batch_texts: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote_scanner, "BATCH_TEXTS", batch_texts)
     requests = cut(tiny_scanner)
     options: dict[str, Any] = {"together": kind == "together"}
     if kind == "collection":

@@ -65,10 +65,12 @@ def encoder(
         ..., "Files with questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."
     ),
     base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
-    steps: int = option(600, "Training steps; 0 takes the encoder as it is."),
-    cross_steps: int = option(0, "Steps of a cross-reader; 0 takes the encoder's own, if it has one."),
-    documents: int = option(100, "Documents of each source to train on, at most."),
-    questions: int = option(8, "Held-out questions of each source to weigh on, at most."),
+    steps: int = option(600, "Training steps; 0 takes the encoder as it is.", least=0),
+    cross_steps: int = option(
+        0, "Steps of a cross-reader; 0 takes the encoder's own, if it has one.", least=0
+    ),
+    documents: int = option(100, "Documents of each source to train on, at most.", least=1),
+    questions: int = option(8, "Held-out questions of each source to weigh on, at most.", least=1),
     seed: int = option(0, "What is drawn."),
     threads: int | None = THREADS,
     progress: bool = option(True, "Say what is done."),

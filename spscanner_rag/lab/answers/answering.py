@@ -15,6 +15,7 @@ from spscanner_rag.lab.answers.prompts import (
     window_prompt,
 )
 from spscanner_rag.lab.answers.scores import choice_in, exact_match, token_f1
+from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.llm.asking import Asker, Reply
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.llm.prompts import without_thoughts
@@ -32,13 +33,10 @@ WINDOW_TOKENS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """A question with its reference answers and the texts to answer it from."""
+    """A question with reference answers, of which one match is enough, and the texts to answer it from."""
 
-    qid: str
-    question: str
+    question: Question
     contexts: tuple[str, ...]  # one text, or windows to combine the answers of
-    references: tuple[str, ...]  # one match is enough
-    choices: tuple[str, ...] = ()  # options of a multiple-choice question, which include the references
     length: AnswerLength = "sentence"  # that the model is asked for
 
 
@@ -56,7 +54,6 @@ class Verdict:
 class AnswerScore:
     """The scores of one question; all are None if the model failed, be it for a single window of several."""
 
-    qid: str
     answer: str | None  # None if the model failed
     error: str | None  # why it failed
     marked: bool  # False if the reply did not mark its answer as asked, so that all of it is the answer
@@ -76,17 +73,14 @@ def scored_answers(
 
     Tasks are consumed as needed, so that a generator need not hold all documents in memory. The paper's script
     sets the judge's temperature to 0 and asks for a sentence or a paragraph, depending on the benchmark; "phrase"
-    suits token F1 and exact match against short answers. ``ValueError`` for a task without a context or a
-    reference, with more than 26 choices, or with a reference that is not among its choices.
+    suits token F1 and exact match against short answers.
     """
     kept: list[AnswerTask] = []  # in the order of the answers; without their contexts, which may be large
     windows: list[int] = []  # contexts of each
 
     def prompts() -> Iterator[str]:
         for task in tasks:
-            references = references_of(task.references)
-            _check(task, references)
-            kept.append(replace(task, contexts=(), references=references))
+            kept.append(replace(task, contexts=()))
             windows.append(len(task.contexts))
             yield from _prompts(task)
 
@@ -99,7 +93,7 @@ def scored_answers(
     return [
         _score(kept[i], answers[i], verdicts.get(i))
         if i in answers
-        else AnswerScore(kept[i].qid, None, reply.error, True, None, None, None, None)
+        else AnswerScore(None, reply.error, True, None, None, None, None)
         for i, reply in enumerate(replies)
     ]
 
@@ -149,25 +143,13 @@ def document_windows(
     return tuple(text[starts[first] : ends[last]] for first, last in ranges)
 
 
-def _check(task: AnswerTask, references: Sequence[str]) -> None:
-    if not (task.contexts and references):
-        lacks = "reference answer" if task.contexts else "context"
-        raise ValueError(f"question {task.question!r:.80} has no {lacks}; expected at least one")
-    if task.choices and not set(references) <= {choice.strip() for choice in task.choices}:
-        raise ValueError(
-            f"question {task.qid!r}: got the references {references!r:.80}; expected each to be one of the "
-            "choices, in words"
-        )
-
-
 def _prompts(task: AnswerTask) -> Iterator[str]:
-    """A prompt for each of the contexts."""
-    if len(task.contexts) == 1:
-        yield answer_prompt(task.question, task.contexts[0], task.choices, task.length)
+    question, count = task.question, len(task.contexts)
+    if count == 1:
+        yield answer_prompt(question.text, task.contexts[0], question.choices, task.length)
         return
     for number, window in enumerate(task.contexts, 1):
-        place = f"{number} of {len(task.contexts)}"
-        yield window_prompt(task.question, window, place, task.choices, task.length)
+        yield window_prompt(question.text, window, f"{number} of {count}", question.choices, task.length)
 
 
 def _joined(
@@ -183,9 +165,9 @@ def _joined(
     to_join = [i for i, reply in enumerate(whole) if reply is None]
     joining = (
         aggregation_prompt(
-            tasks[i].question,
+            tasks[i].question.text,
             [without_thoughts(part.text or "") for part in parts[i]],
-            tasks[i].choices,
+            tasks[i].question.choices,
             tasks[i].length,
         )
         for i in to_join
@@ -208,12 +190,12 @@ def _verdicts(
 ) -> list[Verdict]:
     """Ask the judge about every answer, once for each of its references, as the paper does."""
     prompts = (
-        judge_prompt(task.question, reference, answer, task.choices)
+        judge_prompt(task.question.text, reference, answer, task.question.choices)
         for task, answer in answered
-        for reference in task.references
+        for reference in references_of(task.question.answers)
     )
     replies = iter(asker.ask(judge, prompts))
-    return [_verdict([next(replies) for _ in task.references]) for task, _ in answered]
+    return [_verdict([next(replies) for _ in references_of(task.question.answers)]) for task, _ in answered]
 
 
 def _verdict(replies: Sequence[Reply]) -> Verdict:
@@ -230,10 +212,11 @@ def _verdict(replies: Sequence[Reply]) -> Verdict:
 
 def _score(task: AnswerTask, answer: tuple[str, bool], verdict: Verdict | None) -> AnswerScore:
     text, marked = answer
-    if task.choices:
-        picked, f1 = choice_in(text, task.choices), None
-        match = float(picked is not None and task.choices[picked].strip() in task.references)
+    references, choices = references_of(task.question.answers), task.question.choices
+    if choices:
+        picked, f1 = choice_in(text, choices), None
+        match = float(picked is not None and choices[picked].strip() in references)
     else:
-        f1, match = token_f1(text, task.references), exact_match(text, task.references)
+        f1, match = token_f1(text, references), exact_match(text, references)
     correct = None if verdict is None else verdict.correct
-    return AnswerScore(task.qid, text, None, marked, f1, match, correct, verdict)
+    return AnswerScore(text, None, marked, f1, match, correct, verdict)

@@ -87,9 +87,7 @@ def aggregation_prompt(
 
 
 def listed(choices: Sequence[str]) -> str:
-    """The options of a multiple-choice question, each after a letter; ``ValueError`` for more than 26."""
-    if len(choices) > len(ascii_uppercase):
-        raise ValueError(f"choices: got {len(choices)}; expected at most {len(ascii_uppercase)}")
+    """The options of a multiple-choice question, each after a letter."""
     return "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
 
 
@@ -131,8 +129,6 @@ def decision_in(reply: str) -> bool | None:
 
 
 def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none: bool = False) -> str:
-    if length not in _KINDS:
-        raise ValueError(f"length: got {length!r}; expected one of {', '.join(_KINDS)}")
     form = (
         "the letter of exactly one option, a full stop and the option's words" if choices else _KINDS[length]
     )

@@ -128,7 +128,7 @@ def answer_from(
         for document, question in questions:
             contexts = source.contexts(document, question)
             form: AnswerLength = length or question.answer_form or "sentence"  # type: ignore[assignment]
-            yield AnswerTask(question.qid, question.text, contexts, question.answers, question.choices, form)
+            yield AnswerTask(question, contexts, form)
 
     scores = scored_answers(model, tasks(), judge, asker)
     answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, scores, strict=True))
@@ -193,7 +193,7 @@ def answer_lines(sets: Iterable[AnswerSet]) -> list[dict[str, object]]:
             "qid": answer.question.qid,
             "question": answer.question.text,
             "references": list(answer.question.answers),
-            **{name: value for name, value in asdict(answer.score).items() if name != "qid"},
+            **asdict(answer.score),
         }
         for own in sets
         for answer in own.answers

@@ -133,7 +133,6 @@ def _row(
 
 
 def _alarms(questions: Mapping[str, Sequence[Record]], average: Average, seed: int) -> Rate | None:
-    """Share of the questions with a sentence whose probability reaches the threshold."""
     if not questions:
         return None
     samples = {

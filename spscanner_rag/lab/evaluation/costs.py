@@ -107,15 +107,15 @@ def _encoder_gigaflops(scorer: Dense, query: str, text: str, units: Sequence[Uni
     return float(encoder_flops(config, list(map(len, read))).sum()) / 1e9
 
 
-def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
+def flops_per_token(config: Mamba2Config) -> Flops:
     """Operations of the Mamba-2 backbone for a token of a long document; blocks are full squares."""
     d_inner, d_state = config.d_inner, config.d_state
     projection, convolution = 2 * config.d_model * config.d_in_proj, 2 * config.d_conv * config.conv_dim
-    similarity = 2 * chunk_tokens * config.ngroups * d_state  # C . B
-    inside_block = 2 * chunk_tokens * d_inner  # mixing @ x
+    similarity = 2 * CHUNK_TOKENS * config.ngroups * d_state  # C . B
+    inside_block = 2 * CHUNK_TOKENS * d_inner  # mixing @ x
     state = 4 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
     products = projection + convolution + similarity + inside_block + state
-    mixing = np.array([products, _NORM * config.d_model + _elementwise(config, chunk_tokens)])
+    mixing = np.array([products, _NORM * config.d_model + _elementwise(config)])
     total: Flops = mixing * config.n_layer + _after_mixing(config) * (config.n_layer - 1)
     return total
 
@@ -152,13 +152,13 @@ def _after_mixing(config: Mamba2Config) -> Flops:
     return np.array([2 * config.d_inner * config.d_model, gate + added])
 
 
-def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:
+def _elementwise(config: Mamba2Config) -> float:
     """One layer from the input projection to the state space's output, for one token."""
     d_inner, nheads = config.d_inner, config.nheads
     biases = config.d_in_proj * config.bias
     convolution = (_SILU + config.conv_bias) * config.conv_dim
     steps = 7 * nheads  # dt: bias and softplus; times A, summed up; three decays from or to a block's edge
-    decays = 3 * nheads * chunk_tokens  # between two tokens: subtract, exp, times the similarity
+    decays = 3 * nheads * CHUNK_TOKENS  # between two tokens: subtract, exp, times the similarity
     scaled = (1 + 1 + 2 + 2) * d_inner  # times dt, times the decay; add what the state gives; skip connection
-    state = 2 * d_inner * config.d_state / chunk_tokens  # once a block: decay it, add to it
+    state = 2 * d_inner * config.d_state / CHUNK_TOKENS  # once a block: decay it, add to it
     return biases + convolution + steps + decays + scaled + state

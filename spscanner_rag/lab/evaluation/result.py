@@ -266,7 +266,6 @@ def write_files(result: Result, out: Path) -> None:
 def _lines(
     result: Result, source: str, columns: Sequence[Column]
 ) -> Iterator[tuple[Setting, list[Row | None]]]:
-    """The settings that have a row for any of the columns, with these rows."""
     for setting in result.settings:
         found = result.values(setting, columns, source)
         if any(found):

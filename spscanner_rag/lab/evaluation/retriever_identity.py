@@ -24,7 +24,7 @@ _CHECKPOINT_FILES = (
 # not the weights of other runtimes
 _MODEL_FILES = ("*.json", "*.safetensors", "*.bin", "*.model", "*.txt", "*.py")
 _ROUNDING_ONLY = frozenset({"batch_size", "segment_tokens"})
-_TRANSFER_ONLY = frozenset({"timeout", "retries", "batch_characters", "batch_texts"})  # of a remote scanner
+_TRANSFER_ONLY = frozenset({"timeout", "retries"})  # of a remote scanner
 _SERVED = ("id", "sha256", "segmenter", "uses_collection", "window_tokens", "dtype")
 """What a server says of its model, except for the device."""
 

@@ -54,15 +54,8 @@ def is_held_out(doc_id: str) -> bool:
     return int(digest, 16) % 10 == 0
 
 
-def is_set_aside(document: Document, sources: Collection[str]) -> bool:
-    """Whether a document is in the held-out tenth of one of ``sources``."""
-    return document.source in sources and is_held_out(document.doc_id)
-
-
 def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
     """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents."""
-    if isinstance(sources, str):
-        raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")
     return (
         document for document in documents if document.source not in sources or is_held_out(document.doc_id)
     )

@@ -176,7 +176,6 @@ class SynthesisRun:
         return document_line(sub, made, self.settings.strategy, provenance), "", talk.malformed
 
     def _kept_settings(self) -> dict[str, object]:
-        """Return what must be the same in every run in the folder."""
         options = self.options
         kept: dict[str, object] = asdict(self.settings) | {
             "sources": [str(path) for path in options.sources],

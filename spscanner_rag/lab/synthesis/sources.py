@@ -71,7 +71,6 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
 
 
 def _read_lines(path: Path) -> Iterator[Document]:
-    """Yield the documents of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for one without a text."""
     expected = "a JSON object with a document under 'text'"
     for number, line, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")

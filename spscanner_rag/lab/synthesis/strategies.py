@@ -154,7 +154,6 @@ class LinkMaker:
         return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
 
     def _farthest(self, links: Sequence[Link], layout: Layout, units: int) -> tuple[int, str]:
-        """Return the number of the linked unit that is farthest from the chunk, and the connection."""
         if not links:
             raise DroppedError("the model found no link")
         kept = [link for link in links if not is_about_a_notice(link.connection)]
@@ -231,7 +230,6 @@ class PairMaker:
         return Made(values["question"], tuple(evidence), used, values["answer"])
 
     def _nearest(self, texts: Sequence[str], one: int) -> int:
-        """Return the number of the text that is most similar to one."""
         with self._embedding:
             vectors = embed_checked(self._encoder.passages, texts)  # (texts, width)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -173,7 +173,6 @@ class Cutter:
         return min(fitting, key=lambda size: (self._made[size] / weights[size], -size))
 
     def _sentences(self, text: str, start: int, stop: int, size: int, width: float) -> list[Sentence]:
-        """Whole sentences from ``start`` on, up to ``size`` tokens."""
         found: list[Sentence] = []
         total, reach = 0, int(1.5 * size * width) + 2_000
         units = self._segmenter.segment(text[start : min(stop, start + reach)])
@@ -220,7 +219,6 @@ class Supply:
                 self.left_out["too short"] += 1
 
     def _reason(self, document: Document, seen: set[int]) -> str | None:
-        """Return why a document is left out; None if it is not."""
         settings = self.settings
         if not document.text.strip():
             return "empty"

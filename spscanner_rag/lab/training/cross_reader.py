@@ -14,12 +14,18 @@ from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, Encoder
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
 from spscanner_rag.encoder.sentences import LaidTokens, SentenceVectors, TokenizedSentences
-from spscanner_rag.lab.training.encoder import Asked, Finetuning, Source, in_bfloat16
+from spscanner_rag.lab.training.encoder import (
+    FIRST_SCALE,
+    FIRST_THRESHOLD,
+    Asked,
+    Finetuning,
+    Source,
+    in_bfloat16,
+)
 
 QUESTIONS, WINDOWS = 4, 5
 """Of a step, and read for each of them."""
 
-FIRST_SCALE, FIRST_THRESHOLD = 20.0, 0.5
 NOISE = 0.03
 """Deviation of what is added to the cosines by which wrong windows are drawn."""
 

@@ -298,7 +298,6 @@ def _vectors(bert: Bert, enclosed: Enclosed, sentences: Sequence[list[int]], rng
 
 
 def _questions(bert: Bert, enclosed: Enclosed, questions: Sequence[list[int]]) -> Tensor:
-    """Vectors of questions: (questions, width), of length 1."""
     ids = [enclosed(own) for own in questions]
     states = torch.split(_states(bert, ids), [len(own) for own in ids])
     return normalize(torch.stack([own.mean(0) for own in states]), dim=1)

@@ -59,7 +59,6 @@ def _of_checkpoint(folder: Path) -> list[Path]:
 
 
 def _digest(paths: Iterable[Path]) -> str:
-    """One digest of the content of files, in order."""
     digest = hashlib.sha256()
     for path in paths:
         if path.is_file():

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import append_records, complete_lines
 from spscanner_rag.lab.training.inputs import Inputs
@@ -23,7 +22,6 @@ from spscanner_rag.lab.training.state_file import (
     START_AGAIN,
     STATE_FILE,
     read_state,
-    refuse_other_shapes,
     write_tensors,
 )
 from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
@@ -179,17 +177,14 @@ class Trainer:
     def _restore(self) -> None:
         path = self.out / STATE_FILE
         state = read_state(self.out, self.recipe, self._inputs, next(self.model.parameters()).device)
-        refuse_other_shapes(path, state["model"], self.model.state_dict())
-        refuse_other_shapes(path, state["average"], self.average)
-        if state["best"]:
-            refuse_other_shapes(path, state["best"]["weights"], self.average)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"
-            ) from None
-        self.model.load_state_dict(state["model"])
+            for weights in (state["best"].get("weights", {}), state["average"]):
+                self.model.load_state_dict(weights, strict=False)  # raises for other shapes
+            self.model.load_state_dict(state["model"])
+        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise ValueError(f"{path} is of another model or optimizer ({reason}); {START_AGAIN}") from None
         self.average, self.best = state["average"], state["best"]
         self.step, self.seconds = state["step"], state["seconds"]
 

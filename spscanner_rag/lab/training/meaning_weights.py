@@ -201,14 +201,6 @@ def put_into_checkpoint(
     An interrupted training goes on from ``out``'s state files, which are removed at the end. Raises the errors of
     what it calls, before anything is written.
     """
-    for name, value, least in (
-        ("steps", steps, 0),
-        ("cross_steps", cross_steps, 0),
-        ("documents", most_documents, 1),
-        ("questions", questions, 1),
-    ):
-        if value < least:
-            raise ValueError(f"{name} is {value}; expected at least {least}")
     scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
     file, digest = find_encoder(model)
     notify("cutting and tokenizing the documents")

@@ -64,14 +64,12 @@ def write_model_card(
 
 
 def _encoder(record: dict[str, Any]) -> str:
-    """Where an encoder comes from."""
     sources = ", ".join(f"{name} {count}" for name, count in record["documents_by_source"].items())
     cross = f"; a cross-reader, {steps:,} steps from there" if (steps := record.get("cross_steps", 0)) else ""
     return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}{cross}"
 
 
 def _opening(name: str, stage: str, reader: str) -> list[str]:
-    """Title, description and usage; ``reader`` is the class that reads a reranker."""
     shown = one_line(name)
     if stage != "evidence":
         kind, does = _KINDS[stage]
@@ -99,7 +97,6 @@ def _trained_on(training: dict[str, Any]) -> list[str]:
 
 
 def _measured(training: dict[str, Any]) -> list[str]:
-    """Title and table of the last validation."""
     if "validation_ranking" in training:
         title, measured = "Rankings of passages", training["validation_ranking"]
         head = tuple(next(iter(measured.values()), {}))

@@ -91,7 +91,6 @@ def _condition(asked: str, others: Sequence[str], rng: random.Random) -> str | N
 
 
 def _another_end(asked: str, other: str, known: str, rng: random.Random) -> str | None:
-    """The question with the end of another one on the document."""
     cuts, ends = ([found.start() for found in _PHRASE.finditer(text)] for text in (asked, other))
     if not cuts or not ends:
         return None

@@ -163,6 +163,5 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) ->
 
 
 def _read_as(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
-    """The settings with the way of reading that a recipe asks for."""
     parts = {part: getattr(recipe, f"lexical_{part}") for part in _LEXICAL}
     return replace(settings, reanchor_tokens=recipe.reanchor_tokens or None, text_weight=0.0, **parts)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.unfinished import whole_file
@@ -88,19 +87,6 @@ def check_state(out: Path, recipe: Recipe, inputs: Inputs) -> None:
     path = out / STATE_FILE
     if path.exists():
         _refuse_others(path, read_tensors(path, _STATE_TYPES, check=False), recipe, inputs)
-
-
-def refuse_other_shapes(path: Path, found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    """Raise ``ValueError`` unless a file's tensors have the names and shapes of a model's."""
-    for name in (*own, *found):
-        shapes = [
-            tuple(value.shape) if isinstance(value := of.get(name), Tensor) else None for of in (found, own)
-        ]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"{path} is of another model: its tensor {name!r:.80} has the shape {shapes[0]}, expected "
-                f"{shapes[1]}; {START_AGAIN}"
-            )
 
 
 def _refuse_others(path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs) -> None:

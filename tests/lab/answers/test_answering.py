@@ -1,6 +1,7 @@
 """Answers and scores: the context, windows, means, verdicts, and a second run from the file of replies."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,23 +21,33 @@ from spscanner_rag.lab.answers.answering import (
     retrieved_context,
     scored_answers,
 )
+from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.lab.answers.conftest import sections_of
 
 CHOICES = ("a cat", "a dog")
+
+
+def task_of(
+    question: str, contexts: Sequence[str], answers: Sequence[str], choices: Sequence[str] = ()
+) -> AnswerTask:
+    asked = Question("q", question, (), answers=tuple(answers), choices=tuple(choices))
+    return AnswerTask(asked, tuple(contexts))
+
+
 TASKS = (
-    AnswerTask("right", "Who signed?", ("SAY: the keeper",), ("keeper", "The Keeper")),
-    AnswerTask("half", "Who signed?", ("SAY: the keeper Smith",), ("keeper",)),
-    AnswerTask("wrong", "Who signed?", ("SAY: the cook",), ("keeper",)),
-    AnswerTask("failed", "Who signed?", ("FAIL",), ("keeper",)),
-    AnswerTask("unread", "Who signed?", ("SAY: mumble",), ("keeper",)),
-    AnswerTask("judge fails", "Who signed?", ("SAY: trouble",), ("keeper",)),
-    AnswerTask("choice", "Which one?", ("SAY: B. a dog",), ("a dog",), CHOICES),
-    AnswerTask("wrong choice", "Which one?", ("SAY: A. a cat",), ("a dog",), CHOICES),
-    AnswerTask("windows", "Who signed?", ("SAY: nobody", "SAY: the keeper"), ("keeper",)),
-    AnswerTask("window fails", "Who signed?", ("SAY: one", "FAIL"), ("keeper",)),
+    task_of("Who signed?", ["SAY: the keeper"], ["keeper", "The Keeper"]),
+    task_of("Who signed?", ["SAY: the keeper Smith"], ["keeper"]),
+    task_of("Who signed?", ["SAY: the cook"], ["keeper"]),
+    task_of("Who signed?", ["FAIL"], ["keeper"]),
+    task_of("Who signed?", ["SAY: mumble"], ["keeper"]),
+    task_of("Who signed?", ["SAY: trouble"], ["keeper"]),  # the judge fails
+    task_of("Which one?", ["SAY: B. a dog"], ["a dog"], CHOICES),
+    task_of("Which one?", ["SAY: A. a cat"], ["a dog"], CHOICES),
+    task_of("Who signed?", ["SAY: nobody", "SAY: the keeper"], ["keeper"]),
+    task_of("Who signed?", ["SAY: one", "FAIL"], ["keeper"]),
 )
 
 
@@ -67,20 +78,20 @@ def scores(*tasks: AnswerTask, judge: LanguageModel | None = None) -> list[Answe
 
 def test_scores_of_every_question() -> None:
     got = [
-        (score.qid, score.answer, score.token_f1, score.exact_match, score.correct)
+        (score.answer, score.token_f1, score.exact_match, score.correct)
         for score in scores(*TASKS, judge=JUDGE)
     ]
     assert got == [
-        ("right", "the keeper", 1, 1, True),
-        ("half", "the keeper Smith", pytest.approx(2 / 3), 0, True),
-        ("wrong", "the cook", 0, 0, False),
-        ("failed", None, None, None, None),
-        ("unread", "mumble", 0, 0, None),
-        ("judge fails", "trouble", 0, 0, None),
-        ("choice", "B. a dog", None, 1, True),
-        ("wrong choice", "A. a cat", None, 0, False),
-        ("windows", "the keeper", 1, 1, True),
-        ("window fails", None, None, None, None),
+        ("the keeper", 1, 1, True),
+        ("the keeper Smith", pytest.approx(2 / 3), 0, True),
+        ("the cook", 0, 0, False),
+        (None, None, None, None),
+        ("mumble", 0, 0, None),
+        ("trouble", 0, 0, None),
+        ("B. a dog", None, 1, True),
+        ("A. a cat", None, 0, False),
+        ("the keeper", 1, 1, True),
+        (None, None, None, None),
     ]
 
 
@@ -97,19 +108,6 @@ def test_failures_and_verdicts_are_told_apart() -> None:
     blunt = language_model_of(lambda prompt: "The keeper.", name="blunt")
     (score,) = scored_answers(blunt, TASKS[:1], None, Asker())
     assert (score.marked, score.exact_match) == (False, 1)
-
-
-@pytest.mark.parametrize(
-    ("task", "message"),
-    [
-        (AnswerTask("q7", "?", ("t",), ("B",), CHOICES), r"'q7': got the references \('B',\); expected"),
-        (AnswerTask("q", "Who?", (), ("x",)), r"question 'Who\?' has no context"),
-        (AnswerTask("q", "Who?", ("t",), (" ",)), r"question 'Who\?' has no reference answer"),
-    ],
-)
-def test_tasks_that_are_refused(task: AnswerTask, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        scores(task)
 
 
 # Context
@@ -195,8 +193,8 @@ def asked_of(*tasks: AnswerTask, reply: str = "ANSWER: fine") -> list[dict[str, 
 
 def test_windows_are_answered_and_joined() -> None:
     tasks = [
-        AnswerTask("one", "Who?", ("ONE here", "none here"), ("x",), ("x", "y")),
-        AnswerTask("two", "Why?", ("ALONE",), ("x",)),
+        task_of("Who?", ["ONE here", "none here"], ["x"], ["x", "y"]),
+        task_of("Why?", ["ALONE"], ["x"]),
     ]
     *windows, alone, joined = asked_of(*tasks, reply="<think>hm</think>REASON: seen.\nANSWER: ONE")
     options = {"QUESTION": "Who?", "OPTIONS": "A. x\nB. y"}
@@ -227,7 +225,7 @@ def test_verdicts(
             raise TimeoutError("too slow")
         return reply
 
-    task = AnswerTask("q", "?", ("SAY: x",), (" one", "", "two", "one "))
+    task = task_of("?", ["SAY: x"], [" one", "", "two", "one "])
     (score,) = scores(task, judge=language_model_of(judge))
     assert score.verdict == Verdict(correct, tuple(replies), unparsable, errors)
     assert references_of(["b", " ", "a", "b "]) == ("b", "a")

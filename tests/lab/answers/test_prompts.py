@@ -11,7 +11,6 @@ from spscanner_rag.lab.answers.prompts import (
     answer_prompt,
     decision_in,
     judge_prompt,
-    listed,
     window_prompt,
 )
 from spscanner_rag.lab.llm import prompts as fencing
@@ -84,14 +83,6 @@ def test_length_of_the_answer(length: AnswerLength, words: str) -> None:
     ):
         assert words in prompt.rsplit("]", 1)[1]
     assert "letter" in answer_prompt("Who?", "Text.", ["a", "b"], length).rsplit("]", 1)[1]
-
-
-def test_what_cannot_be_asked() -> None:
-    with pytest.raises(ValueError, match="length: got 'essay'; expected one of phrase, sentence, paragraph"):
-        answer_prompt("Who?", "Text.", length="essay")  # type: ignore[arg-type]
-    assert listed([str(number) for number in range(26)]).splitlines()[-1] == "Z. 25"
-    with pytest.raises(ValueError, match="choices: got 27; expected at most 26"):
-        listed(["x"] * 27)
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,6 @@ def test_bounds_and_symmetry(answer: str, reference: str) -> None:
     assert exact_match(answer, [reference]) <= f1
 
 
-@pytest.mark.parametrize("score", [token_f1, exact_match])
-def test_no_reference(score: object) -> None:
-    with pytest.raises(ValueError, match="got no reference answer"):
-        score("x", [])  # type: ignore[operator]
-
-
 CHOICES = ["a red fox", "the otter", "both of them", "plan B", "B"]
 
 

@@ -140,7 +140,7 @@ def scored(
     verdict = None if answer is None else Verdict(correct, ("DECISION",))
     error = "gone" if answer is None else None
     match = None if f1 is None else float(f1 == 1)
-    score = AnswerScore(qid, answer, error, True, f1, match, correct, verdict)
+    score = AnswerScore(answer, error, True, f1, match, correct, verdict)
     return ScoredAnswer(Document(f"of {qid}", source, "", "", (question,)), question, score)
 
 

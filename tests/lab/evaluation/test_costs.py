@@ -61,13 +61,6 @@ def test_equals_a_forward_pass(config: Mamba2Config, chunks: int, batch: int) ->
     assert full == counted(model, input_ids)
 
 
-def test_other_blocks() -> None:
-    small, large = flops_per_token(SMALL, 64), flops_per_token(SMALL, 256)
-    # each token meets 192 tokens more: one product of d_state, one of d_inner
-    assert large[0] - small[0] == 3 * 2 * 192 * (16 + 64)
-    assert large[1] != small[1]
-
-
 @pytest.mark.parametrize(
     ("name", "paper", "ours", "with_head"), [("130m", 275, 203, 283), ("1.3b", 2860, 2595, 2818)]
 )

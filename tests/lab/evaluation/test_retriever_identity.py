@@ -30,7 +30,7 @@ def test_parameters_of_bm25() -> None:
     assert (identity["parameters"]["k1"], identity["parameters"]["b"]) == (0.9, 0.4)
     assert identity == identity_of("bm25", BM25(keep_texts=9))
     assert identity != identity_of("bm25", BM25(k1=1.2))
-    assert identity != identity_of("bm25", BM25(stop_words=[]))
+    assert identity != identity_of("bm25", BM25(language="german"))
 
 
 def test_a_scanner(tiny_checkpoint: Path, tmp_path: Path) -> None:
@@ -63,8 +63,7 @@ def test_an_embedding_model_with_the_folders_of_its_modules(tmp_path: Path) -> N
     names = ("modules.json", "model.safetensors", "vocab.txt", "1_Pooling/config.json")
     assert identity["files"] == {f"model/{name}": digest(folder / name) for name in names}
     assert identity["parameters"]["similarity"] == "cosine"
-    assert identity != identity_of(f"dense:{folder}", dense(query_prefix="query: "))
-    assert identity == identity_of(f"dense:{folder}", dense(batch_size=1))
+    assert identity != identity_of(f"dense:{folder}", dense(similarity="dot"))
     for kind in ("crossencoder", "propositions", "blocksearch"):
         assert identity_of(f"{kind}:{folder}", dense())["files"].items() >= identity["files"].items()
     (folder / "1_Pooling/config.json").write_text('{"pooling": "cls"}', encoding="utf-8")
@@ -105,4 +104,4 @@ def test_a_hybrid_has_its_parts() -> None:
     identity = identity_of("hybrid:bm25+bm25", Hybrid(parts))
     assert [part["parameters"]["k1"] for part in identity["parts"]] == [0.9, 1.5]
     assert identity == json.loads(json.dumps(identity))
-    assert identity != identity_of("hybrid:bm25+bm25", Hybrid(parts, weights=[1, 2]))
+    assert identity != identity_of("hybrid:bm25+bm25", Hybrid(parts, "ranks"))

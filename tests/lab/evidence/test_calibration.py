@@ -77,11 +77,6 @@ def random_logits(seed: int, a: float, b: float, count: int = 400) -> tuple[NDAr
     return logits, random.random(count) < sigmoid(a * logits + b)
 
 
-def log_loss(a: float, b: float, logits: NDArray, relevant: NDArray[np.bool_]) -> float:
-    z = a * logits + b
-    return float(np.mean(np.where(relevant, np.logaddexp(0, -z), np.logaddexp(0, z))))
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-3, 3), st.floats(0.01, 100), st.floats(-50, 50))
 def test_platt_is_the_minimum(seed: int, a: float, b: float, scale: float, shift: float) -> None:
@@ -94,23 +89,6 @@ def test_platt_is_the_minimum(seed: int, a: float, b: float, scale: float, shift
     assert np.mean(sigmoid(fitted[0] * x + fitted[1])) == pytest.approx(relevant.mean(), abs=1e-8)
     residual = sigmoid(fitted[0] * x + fitted[1]) - relevant
     assert np.mean(residual * logits) == pytest.approx(0, abs=1e-7)  # the slope of the loss
-
-
-@settings(max_examples=15)
-@given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-2, 2))
-def test_platt_against_scipy_and_scikit_learn(seed: int, a: float, b: float) -> None:
-    minimize = pytest.importorskip("scipy.optimize").minimize
-    linear = pytest.importorskip("sklearn.linear_model")
-    logits, relevant = random_logits(seed, a, b)
-    assume(10 < relevant.sum() < 390)
-    fitted = fit_platt(logits, relevant)
-    found = minimize(lambda ab: log_loss(*ab, logits, relevant), [1.0, 0.0], method="BFGS")
-    np.testing.assert_allclose(fitted, found.x, rtol=1e-3, atol=1e-4)
-    assert log_loss(*fitted, logits, relevant) <= found.fun + 1e-12
-    regression = linear.LogisticRegression(C=np.inf, tol=1e-8).fit(logits[:, None], relevant)
-    np.testing.assert_allclose(
-        fitted, (regression.coef_[0, 0], regression.intercept_[0]), rtol=1e-3, atol=1e-3
-    )
 
 
 @pytest.mark.parametrize(

@@ -106,5 +106,3 @@ def test_only_the_held_out_documents_of_the_named_sources() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="got 0 questions per source"):
         sample_questions(DOCUMENTS, 0)
-    with pytest.raises(ValueError, match=r"expected a list, such as \['a'\]"):
-        only_held_out(DOCUMENTS, "a")

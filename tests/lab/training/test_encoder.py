@@ -41,12 +41,17 @@ def test_a_stretch_holds_what_its_questions_ask(sources: dict[str, Source]) -> N
         assert len(stretch.questions[0].relevant)
 
 
+@pytest.mark.parametrize("kind", [EncoderTraining, CrossTraining])
 def test_training_lowers_the_loss_and_goes_on_where_it_ended(
-    encoder_file: EncoderFile, sources: dict[str, Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: type[EncoderTraining] | type[CrossTraining],
+    encoder_file: EncoderFile,
+    sources: dict[str, Source],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(encoder, "LEARNING_RATE", 3e-3)
     monkeypatch.setattr(encoder, "WARMUP_STEPS", 1)
-    whole = EncoderTraining(encoder_file, sources, 24, seed=3)
+    whole = kind(encoder_file, sources, 24, seed=3)
     whole.run(tmp_path / "whole", lambda step, loss: None)
     assert np.mean(whole.losses[-6:]) < np.mean(whole.losses[:6])
 
@@ -54,39 +59,17 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
         if step == 21:
             raise KeyboardInterrupt
 
-    part = EncoderTraining(encoder_file, sources, 24, seed=3)
     with pytest.raises(KeyboardInterrupt):
-        part.run(tmp_path / "part", stop, every=4)
-    again = EncoderTraining(encoder_file, sources, 24, seed=3)
-    steps = list[int]()
+        kind(encoder_file, sources, 24, seed=3).run(tmp_path / "part", stop, every=4)
+    again, steps = kind(encoder_file, sources, 24, seed=3), list[int]()
     again.run(tmp_path / "part", lambda step, loss: steps.append(step), every=4)
     assert steps == [21, 22, 23, 24]
-    assert all(torch.equal(whole.weights[name], again.weights[name]) for name in whole.weights)
+    for name, weight in (whole.weights | whole.own).items():
+        assert torch.equal(weight, (again.weights | again.own)[name]), name
     frozen = "embeddings.word_embeddings.weight"
     assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
     with pytest.raises(ValueError, match="other steps"):
-        EncoderTraining(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
-
-
-def test_a_cross_reader_learns_and_goes_on_where_it_ended(
-    encoder_file: EncoderFile, sources: dict[str, Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoder, "LEARNING_RATE", 3e-3)
-    monkeypatch.setattr(encoder, "WARMUP_STEPS", 1)
-    whole = CrossTraining(encoder_file, sources, 24, seed=3)
-    whole.run(tmp_path / "whole", lambda step, loss: None)
-    assert np.mean(whole.losses[-6:]) < np.mean(whole.losses[:6])
-    part = CrossTraining(encoder_file, sources, 24, seed=3)
-
-    def stop(step: int, loss: float) -> None:
-        if step == 9:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        part.run(tmp_path / "part", stop, every=4)
-    again = CrossTraining(encoder_file, sources, 24, seed=3)
-    again.run(tmp_path / "part", lambda step, loss: None, every=4)
-    assert all(torch.equal(weight, again.cross()[name]) for name, weight in whole.cross().items())
+        kind(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
 
 
 def test_an_untrained_cross_reader_gives_the_cosine_of_what_is_read_together(

@@ -117,7 +117,7 @@ def test_the_state_of_another_optimizer_is_refused(begun: Path, trainer: NewTrai
     state = torch.load(begun / STATE_FILE, weights_only=True)
     state["optimizer"]["param_groups"].pop()
     torch.save(state, begun / STATE_FILE)
-    with pytest.raises(ValueError, match=r"is the state of another optimizer .*; delete it to start again"):
+    with pytest.raises(ValueError, match=r"is of another model or optimizer .*; delete it to start again"):
         trainer(begun)
 
 

@@ -88,15 +88,3 @@ def test_a_cross_reader_that_knows_more_counts_more() -> None:
     assert 5 * weights.cross > 3 * weights.scanner
     assert fitted_weights(read, MeaningWeights()).cross == 0
     assert weights.answer_scale > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("steps", -1), ("cross_steps", -1), ("most_documents", 0), ("questions", 0)]
-)
-def test_numbers_out_of_range_are_refused(
-    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, name: str, value: int
-) -> None:
-    with pytest.raises(ValueError, match=name.removeprefix("most_")):
-        put_into_checkpoint(
-            bert_folder, str(tiny_checkpoint), DOCUMENTS, tmp_path, lambda message: None, **{name: value}
-        )

@@ -127,7 +127,6 @@ class PassageDraw:
         return list(found)
 
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
-        """The passages nearest to a question by BM25."""
         index, numbers = self._collections.of[drawn.document]
         firsts = np.cumsum([0, *(len(self._collections.unit_starts[number]) for number in numbers)])
         found = lexical_scores(index.asked(drawn.question.text), PLAIN_MATCH)
@@ -138,7 +137,6 @@ class PassageDraw:
         return ((numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True))
 
     def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
-        """True if a passage seems not to answer the question."""
         number, unit = place
         own = number == drawn.document
         if relevant[unit] if own else self._negatives.related(drawn.document, number):

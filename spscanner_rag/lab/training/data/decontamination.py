@@ -98,21 +98,14 @@ def find_shared(
 ) -> dict[tuple[str, str], SharedDocument]:
     """Training documents to drop, by source and id, with a message; ``ValueError`` if none is left to train on."""
     finder = SharedTextFinder(held_out)
-    shared: dict[tuple[str, str], SharedDocument] = {}
-    if not finder.held_out_documents:  # spares reading the training documents
-        return shared
-    left = False
-    for document in training():
-        found = finder.find(document)
-        if found is None:
-            left = True
-        else:
-            shared[found.source, found.doc_id] = found
+    # without held-out documents the training documents need not be read
+    found = [finder.find(document) for document in training()] if finder.held_out_documents else []
+    shared = {(each.source, each.doc_id): each for each in found if each is not None}
     if not shared:
         return shared
     first = next(iter(shared.values()))
     example = f"{first.doc_id!r}, with {first.held_out_doc_id!r}: {first.example!r}"
-    if not left:
+    if None not in found:
         raise ValueError(
             f"every training document shares text with documents to validate on, such as {example}; expected "
             "other documents to validate on"

@@ -10,7 +10,7 @@ import torch
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.evidence.questions import Document, read_documents, refuse_names_of_means
-from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
+from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_held_out, sample_questions
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
@@ -92,7 +92,6 @@ class EvidenceStage:
         return checkpoint
 
     def _labelled(self, most: int) -> Iterator[Asked]:
-        """Questions of ``--data`` with their documents."""
         bare = [self._documents.without_text(number) for number in range(len(self._documents))]
         numbers = {id(document): number for number, document in enumerate(bare)}
         asked = sample_questions(bare, most, self._recipe.seed)
@@ -127,7 +126,6 @@ class EvidenceStage:
         return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
 
     def _validation_sample(self, final: bool) -> dict[str, list[Asked]]:
-        """The questions of a validation by source; none if no document was held out."""
         recipe = self._recipe
         most = recipe.final_validation_questions if final else recipe.validation_questions
         return sample_questions(self.held_out, most, recipe.seed)
@@ -138,7 +136,7 @@ def set_aside(
 ) -> Iterator[Document]:
     """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
     for document in documents:
-        if is_set_aside(document, sources):
+        if document.source in sources and is_held_out(document.doc_id):
             held_out.append(document)
         else:
             yield document

@@ -40,21 +40,6 @@ def test_more_than_one_percent_of_either(length: int, dropped: bool) -> None:
         assert [shared.doc_id for shared in found] == ["t"] * dropped
 
 
-def test_what_is_found_is_told() -> None:
-    training = document("t", *sentences(*range(10)), source="walks")
-    held_out = [
-        document("far", *sentences(*range(100, 105))),
-        document("one", *sentences(8, *range(200, 209))),
-        document("most", *sentences(*range(300, 318), 5, 4)),
-        document("as many", *sentences(4, 5, *range(400, 498))),
-    ]
-    (found,) = shared_documents([training], held_out)
-    assert (found.doc_id, found.source) == ("t", "walks")
-    assert found.share == 3 / 10  # of all held-out documents together
-    assert found.held_out_doc_id == "most"
-    assert found.example == sentence(4)
-
-
 def test_case_and_white_space_do_not_matter() -> None:
     training = document("t", sentence(0).upper().replace(" ", " \n\t"), *sentences(1, 2))
     (found,) = shared_documents([training], [document("h", *sentences(0, 3))])
