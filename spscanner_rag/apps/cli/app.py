@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -67,11 +68,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Threads that wait for each other by spinning are several times slower than one where other programs use the
     # cores. OpenMP reads this when torch is imported, which no command has done yet.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if (
-        arguments is None
-    ):  # a process of its own: what libraries make stays, and is looked through for nothing
-        gc.set_threshold(100_000, 50, 1000)
-        atexit.register(gc.freeze)
+    if arguments is not None:
+        return _run(arguments)
+    # A process of its own: what libraries make stays, and is looked through, and taken down, for nothing.
+    gc.set_threshold(100_000, 50, 1000)
+    codes: list[int] = []
+    atexit.register(_end, codes)
+    codes.append(_run(None))
+    return codes[0]
+
+
+def _end(codes: Sequence[int]) -> None:
+    """End the process with its exit code; after a defect there is none, and the interpreter ends it."""
+    if codes:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(codes[0])
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(

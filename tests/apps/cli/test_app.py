@@ -187,9 +187,25 @@ def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
 def test_a_process_of_its_own_seldom_looks_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[object] = []
     monkeypatch.setattr(gc, "set_threshold", lambda *numbers: called.append(numbers[0]))
-    monkeypatch.setattr(atexit, "register", called.append)
+    monkeypatch.setattr(atexit, "register", lambda function, codes: called.append(codes))
     main(["--version"])
     assert not called
     monkeypatch.setattr(sys, "argv", ["spscanner", "--version"])
     main()
-    assert called == [100_000, gc.freeze]
+    assert called == [100_000, [0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "error"),
+    [
+        (["--version"], 0, f"spscanner {__version__}\n", ""),
+        (["scan", "absent.txt", "Who?"], 2, "", "spscanner: absent.txt: no such file"),
+        (["nothing"], 2, "", "spscanner: No such command 'nothing'"),
+    ],
+)
+def test_a_process_of_its_own_ends_with_all_output(
+    arguments: list[str], code: int, out: str, error: str
+) -> None:
+    with start("-m", "spscanner_rag.apps.cli", *arguments, stdout=subprocess.PIPE) as process:
+        told = [stream.decode() for stream in process.communicate(timeout=SECONDS)]
+    assert (process.returncode, told[0], told[1].startswith(error)) == (code, out, True)
