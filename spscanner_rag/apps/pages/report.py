@@ -35,9 +35,7 @@ class _Pick(NamedTuple):
 
 
 class _Tick(NamedTuple):
-    id: str
-    rank: int
-    score: float
+    pick: _Pick
     x: float
     reach: float  # where the clickable area begins
     height: float
@@ -117,7 +115,7 @@ class _Shown:
             pick, middle = self.picks[passage.start], (passage.start + passage.end) / 2 * scale
             x, reach = (min(max(0.0, middle - width / 2), STRIP_WIDTH - width) for width in (THINNEST, REACH))
             height = max(6.0, STRIP_HEIGHT * pick.score / max(self.page.best, 1e-12))
-            yield _Tick(pick.id, pick.rank, pick.score, x, reach, height)
+            yield _Tick(pick, x, reach, height)
 
     def blocks(self) -> Iterator[_Block]:
         """The text in blocks, which end where a paragraph does; elsewhere only in a line that is far too long."""

@@ -132,25 +132,11 @@ def test_a_streamed_scan_ends_with_the_result(client: httpx.Client) -> None:
     assert last["result"] == client.post("/v1/scan", json={**body, "stream": False}).json()
 
 
-def test_units_of_the_caller_are_scored(client: httpx.Client, tiny_scanner: Scanner) -> None:
-    units = tiny_scanner.segment(TEXTS[3])
-    listed = [(start, end, None) for start, end, _ in units]
-    body = {"requests": [{"query": QUERY, "text": TEXTS[3], "units": listed}]}
-    (logits,) = client.post("/v1/score", json=body).json()["logits"]
-    assert logits == pytest.approx(tiny_scanner.score_units(QUERY, TEXTS[3], units).tolist(), abs=1e-4)
-
-
-def test_segments_tokens_and_the_model_are_told(client: httpx.Client, tiny_scanner: Scanner) -> None:
-    (units,) = client.post("/v1/segment", json={"texts": [TEXTS[1]]}).json()["units"]
-    assert [tuple(unit) for unit in units] == tiny_scanner.segment(TEXTS[1])
-    counted = client.post("/v1/count_tokens", json={"texts": TEXTS}).json()["tokens"]
-    assert counted == [tiny_scanner.count_tokens(text) for text in TEXTS]
+def test_health_and_model_until_the_reading_has_ended(
+    client: httpx.Client, tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (model,) = client.get("/v1/models").json()["data"]
-    assert (model["segmenter"], model["uses_collection"]) == ("sentence", True)
-    assert model["sha256"] == fingerprint(tiny_scanner.checkpoint.files)
-
-
-def test_health_until_the_reading_has_ended(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (model["segmenter"], model["sha256"]) == ("sentence", fingerprint(tiny_scanner.checkpoint.files))
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/ready").json() == {"status": "ready"}
     monkeypatch.setattr(ReadingQueue, "alive", False)
