@@ -1,7 +1,6 @@
 """Attention dilution, against attention weights of transformers, and as a table over corpora of many sizes."""
 
 import copy
-import json
 import re
 import runpy
 import sys
@@ -16,6 +15,7 @@ import torch
 from spscanner_rag.lab.in_context.block_search import read_corpus
 from spscanner_rag.lab.in_context.dilution import dilution
 from spscanner_rag.lab.in_context.model import BlockSearchModel
+from tests.lab.evaluation.test_judged import folder_of
 from tests.lab.in_context.conftest import TEXTS, with_settings
 from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask
 
@@ -67,14 +67,10 @@ def test_more_documents_leave_less_of_the_gold_one(model: BlockSearchModel, quer
 def command(model: BlockSearchModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Runs the script on a tiny BEIR folder, and gives what it defines."""
     model.save(tmp_path / "model")
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
     documents = [{"_id": f"d{number}", "text": f"{TEXTS[number % 5]} Part {number}."} for number in range(30)]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
     queries = [{"_id": f"q{number}", "text": TEXTS[number]} for number in range(4)]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
-    lines = "".join(f"q{number}\td{number}\t1\n" for number in range(4))
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+    judged = [(f"q{number}", f"d{number}", 1) for number in range(4)]
+    folder = folder_of(tmp_path / "beir", corpus=documents, queries=queries, qrels=judged)
     script = runpy.run_path(str(SCRIPT))
     given = [
         "--model",

@@ -12,11 +12,13 @@ import torch
 from torch.nn import functional as F
 
 from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.columns import PassageColumn
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EmbedderObjective
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
+from tests.lab.training.stages.test_reranker import written
 
 library = pytest.importorskip("sentence_transformers")
 CPU = torch.device("cpu")
@@ -44,23 +46,18 @@ def encoder(folder: Path, save_bert: SaveBert, similarity: str) -> Path:
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
     """Parts of a log: paragraphs that each answer one question, in another order each."""
-    lines = []
+    documents = []
     for number in range(12):
-        paragraphs = np.random.default_rng(number).permutation([*ANSWERS.values(), f"In {number}."]).tolist()
-        text = "\n\n".join(paragraphs)
-        asked = [
-            {
-                "qid": question,
-                "question": question,
-                "evidence": [[text.index(own), text.index(own) + len(own)]],
-            }
+        order = np.random.default_rng(number).permutation(len(ANSWERS)).tolist()
+        text = "\n\n".join([list(ANSWERS.values())[place] for place in order] + [f"In {number}."])
+        asked = tuple(
+            Question(question, question, ((text.index(own), text.index(own) + len(own)),))
             for question, own in ANSWERS.items()
-        ]
-        lines.append({"doc_id": f"log.{number}", "source": "logs", "text": text, "questions": asked})
-    written = "".join(json.dumps(line) + "\n" for line in lines)
-    (tmp_path / "train.jsonl").write_text(written)
-    (tmp_path / "dev.jsonl").write_text(json.dumps(lines[0] | {"doc_id": "held out"}) + "\n")
-    return RunFiles([tmp_path / "train.jsonl"], [tmp_path / "dev.jsonl"], tmp_path / "out", None, None)
+        )
+        documents.append(Document(f"log.{number}", "logs", "", text, asked))
+    held_out = replace(documents[0], doc_id="held out")
+    data, dev = written(documents, tmp_path / "train.jsonl"), written([held_out], tmp_path / "dev.jsonl")
+    return RunFiles([data], [dev], tmp_path / "out", None, None)
 
 
 def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.Tensor:
