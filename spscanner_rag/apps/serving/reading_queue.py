@@ -196,12 +196,6 @@ class ReadingQueue:
             return sum(map(len, self._waiting.values()))
 
     @property
-    def characters(self) -> int:
-        """Characters of all jobs that wait or are being read."""
-        with self._changed:
-            return self._size()
-
-    @property
     def alive(self) -> bool:
         """True if all of its threads run: without one of them, what waits for it is never read."""
         return all(thread.is_alive() for thread in self._threads)
@@ -231,6 +225,7 @@ class ReadingQueue:
         return "short" if job.characters <= self.full_characters else "long"
 
     def _size(self) -> int:
+        """Characters of all jobs that wait or are being read."""
         return sum(self._reading.values()) + sum(queue.characters for queue in self._waiting.values())
 
     def _serve(self, kind: Kind) -> None:

@@ -22,7 +22,7 @@ from spscanner_rag.apps.serving.schemas import (
     TeiRerank,
     UnitsOfText,
 )
-from spscanner_rag.apps.serving.service import Service, relevance
+from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
@@ -199,7 +199,7 @@ def _described(body: Scan, results: list[ScanResult], selection: Selection) -> d
         "documents": [
             {
                 "index": number,
-                "score": relevance(result.document_score()),
+                "score": RankedDocument(number, result.document_score(), result).score,
                 "sentences": len(result.logits),
                 "answerable": result.answerable,
                 "passages": [

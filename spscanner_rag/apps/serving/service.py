@@ -22,7 +22,6 @@ from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
@@ -238,11 +237,6 @@ class Service:
             "device": str(scanner.device),
             "dtype": str(scanner.dtype).removeprefix("torch."),
         }
-
-
-def relevance(logit: float) -> float:
-    """Return a document's score as a number from 0 to 1, as clients expect it."""
-    return float(sigmoid(np.array([logit]))[0])
 
 
 def _seconds_left(asking: Request) -> float:

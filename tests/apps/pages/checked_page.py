@@ -46,10 +46,9 @@ ATTRIBUTES = set(
 class CheckedPage(HTMLParser):
     """A page or a part of one as a tree; fails for elements, attributes and nesting that no page has."""
 
-    def __init__(self, markup: str, *, inline_style: bool = False) -> None:
+    def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
         self._tree, self._open = TreeBuilder(), ["all"]
-        self._allowed = ATTRIBUTES | ({"style"} if inline_style else set())
         self._tree.start("all", {})
         self.feed(markup)
         self.close()
@@ -65,7 +64,7 @@ class CheckedPage(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, f"<{tag}>"
-        others = {name for name, _ in attrs} - self._allowed
+        others = {name for name, _ in attrs} - ATTRIBUTES
         assert not others, f"<{tag}> with {others}"
         self._tree.start(tag, {name: value or "" for name, value in attrs})
         if tag in VOID:

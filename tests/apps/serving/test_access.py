@@ -107,8 +107,8 @@ def test_a_client_that_goes_away_cancels_its_work(serve: Serve, monkeypatch: pyt
     client = serve()
     body = json.dumps(LONG).encode()
     with sent(client, len(body), body):
-        wait_until(lambda: client.queue.characters > 0)
-    wait_until(lambda: client.queue.characters == 0)
+        wait_until(lambda: client.queue._size() > 0)
+    wait_until(lambda: client.queue._size() == 0)
     assert sum(read) < LONG_TOKENS
 
 

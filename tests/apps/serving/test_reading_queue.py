@@ -60,7 +60,7 @@ def job(
 
 def wait_until_idle(queue: ReadingQueue) -> None:
     """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
-    wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
+    wait_until(lambda: (queue.waiting, queue._size()) == (0, 0))
 
 
 def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:

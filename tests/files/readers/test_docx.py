@@ -15,7 +15,7 @@ BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9
 
 
 def read(body: str, **settings: str) -> TextFile:
-    return read_docx("a.docx", docx(body, **settings))
+    return read_docx("a.docx", docx(body, **settings))  # type: ignore[arg-type]
 
 
 def kinds(found: TextFile) -> list[tuple[str, str]]:
