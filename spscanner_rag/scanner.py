@@ -21,7 +21,7 @@ from spscanner_rag.results.document_score import Aggregation, check_aggregation
 from spscanner_rag.results.together import RankedDocument, rank_results
 from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens, use_threads
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
-from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import reference_segmenter
@@ -237,7 +237,7 @@ class Scanner:
 
     def scan_many(
         self,
-        pairs: Iterable[tuple[str, str | StructuredText]],
+        pairs: Iterable[tuple[str, str | StructuredText] | ScanRequest],
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
@@ -253,7 +253,8 @@ class Scanner:
         Parameters
         ----------
         pairs : iterable of (query, text)
-            Consecutive pairs on one text cut and tokenize it once. The results have their order.
+            Consecutive pairs on one text cut and tokenize it once. The results have their order. A
+            ``pipeline.request(query, text)`` may stand for a pair.
         together : bool, default False
             Whether the texts are one collection: how rare a word is, and how much a sentence stands out, is then
             counted over all of them. A collection of one text changes nothing.
@@ -274,26 +275,6 @@ class Scanner:
     ) -> list[ScanResult]:
         counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
         return [scored.result(counter) for scored in self.pipeline.run(requests, meter, collection, together)]
-
-    def scan_units(
-        self,
-        query: str,
-        text: str,
-        units: Sequence[Unit] | PreparedText,
-        *,
-        collection: CollectionIndex | None = None,
-        progress: Progress | None = None,
-        cancelled: Cancelled | None = None,
-    ) -> ScanResult:
-        """`scan` of given units, whose ``model_text`` is read; ``collection`` is as for `scan_many`.
-
-        For several questions, ``pipeline.prepare(text, units)`` may stand for the units.
-        """
-        if isinstance(units, PreparedText):
-            request = self.pipeline.request(query, text, units.units)._replace(prepared=units)
-        else:
-            request = self.pipeline.request(query, text, units)
-        return self._results([request], Meter(progress, cancelled), collection)[0]
 
     def rank(
         self,

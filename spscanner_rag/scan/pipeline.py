@@ -128,6 +128,8 @@ class Pipeline:
 
     def request_of(self, pair: object) -> ScanRequest:
         """Check a pair of query and text, and that they are not exchanged; a document with blocks is cut here."""
+        if isinstance(pair, ScanRequest):
+            return pair
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
         query, text = pair

@@ -251,6 +251,6 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     result = tiny_scanner.scan("Who signed?", text)
     assert result.tokens_read == tiny_scanner.count_tokens(text)
     units = tiny_scanner.segment(text)
-    again = tiny_scanner.scan_units("Who signed?", text, units)
+    (again,) = tiny_scanner.scan_many([tiny_scanner.pipeline.request("Who signed?", text, units)])
     assert again.tokens_read == result.tokens_read
     assert again.logits.tolist() == result.logits.tolist()

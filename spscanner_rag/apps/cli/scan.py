@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ from spscanner_rag.files.output import json_text
 from spscanner_rag.files.reading import named_kind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
-from spscanner_rag.scorers import Progress, check_query, segment
+from spscanner_rag.scorers import check_query, segment
 from spscanner_rag.text.offsets import Offsets, check_offsets
 
 if TYPE_CHECKING:
@@ -214,41 +215,38 @@ class _Reading:
         from spscanner_rag.scan.pipeline import Meter
 
         left = [each for each in self.prepared if not meaning.has(each.sentences)]
-        with self._bar("encoding", left) as start:
-            for number, each in enumerate(left):
-                meter = Meter(start(number))
+        with self._bar("encoding", left) as show:
+            before = 0
+            for number, each in enumerate(left, 1):
+                size = len(each.input_ids)
+                meter = Meter(partial(_part, show, f"{number:,} of {len(left):,}", before, size))
                 meaning.vectors(each.sentences, meter.expect, meter.after_step)
+                before += size
 
     @contextmanager
-    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[[int], Progress | None]]:
-        """Within the block, one bar over the tokens of all texts: from a text's number to its progress."""
+    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[[int, str], None]]:
+        """Within the block, one bar over the tokens of all texts: what shows those read and of what."""
         if not self.progress or not texts:
-            yield lambda number: None
+            yield lambda read, of: None
             return
         from rich.progress import TextColumn, TimeRemainingColumn
 
         from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
-        console, sizes = open_console(sys.stderr), [len(each.input_ids) for each in texts]
+        console, total = open_console(sys.stderr), sum(len(each.input_ids) for each in texts)
         first: tuple[float, int] | None = None  # report: what comes before it is loading, too
         columns = TextColumn("tokens"), TimeRemainingColumn()
         with progress_bars(console, *columns, transient=console.is_terminal) as bars:
-            task = bars.add_task(doing, total=sum(sizes))
+            task = bars.add_task(doing, total=total)
 
-            def start(number: int) -> Progress:
-                before, name = sum(sizes[:number]), f"{doing} {number + 1} of {len(sizes)} documents"
+            def show(read: int, of: str) -> None:
+                nonlocal first
+                bars.update(task, description=f"{doing} {of} documents", completed=min(read, total))
+                first = first or (monotonic(), read)
+                if line := self._estimate(doing, read - first[1], total, monotonic() - first[0]):
+                    console.print(line)
 
-                def progress(done: int, total: int) -> None:
-                    read = before + sizes[number] * done // max(total, 1)
-                    bars.update(task, description=name, completed=read)
-                    nonlocal first
-                    first = first or (monotonic(), read)
-                    if line := self._estimate(doing, read - first[1], sum(sizes), monotonic() - first[0]):
-                        console.print(line)
-
-                return progress
-
-            yield start
+            yield show
 
     def _estimate(self, doing: str, read: int, total: int, seconds: float) -> str:
         """What the first question reads and how long that takes, once it is known; empty if not worth a line."""
@@ -261,15 +259,22 @@ class _Reading:
 
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
         """The documents with their scores for a question, and what is selected of all of them."""
-        with self._bar("scanning", self.prepared) as start:
-            results = [
-                self.scanner.scan_units(
-                    query, each.text, prepared, collection=self.collection, progress=start(number)
-                )
-                for number, (each, prepared) in enumerate(zip(self.documents, self.prepared, strict=True))
-            ]
+        texts = [
+            self.scanner.pipeline.request(query, document.text, prepared.units)._replace(prepared=prepared)
+            for document, prepared in zip(self.documents, self.prepared, strict=True)
+        ]
+        of = f"{len(texts):,}"
+        with self._bar("scanning", self.prepared) as show:
+            results = self.scanner.scan_many(
+                texts, collection=self.collection, progress=lambda done, total: show(done, of)
+            )
         self.told = True
         return select_together(self.documents, results, selection)
+
+
+def _part(show: Callable[[int, str], None], of: str, before: int, size: int, done: int, total: int) -> None:
+    """Show what was read of one text after others."""
+    show(before + size * done // max(total, 1), of)
 
 
 def _questions() -> Iterator[str]:

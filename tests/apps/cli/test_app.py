@@ -40,7 +40,7 @@ class OutOfMemoryError(RuntimeError):
 def test_how_a_scan_that_stops_ends(
     scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
 ) -> None:
-    monkeypatch.setattr(Scanner, "scan_units", Mock(side_effect=error))
+    monkeypatch.setattr(Scanner, "scan_many", Mock(side_effect=error))
     ended = scan(document, "--out", document.parent / "out.txt")
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
@@ -84,7 +84,7 @@ def test_that_triton_tries_its_kernels_is_told_once(
 
 
 def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scanner, "scan_units", Mock(side_effect=ZeroDivisionError))
+    monkeypatch.setattr(Scanner, "scan_many", Mock(side_effect=ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         scan(document)
 

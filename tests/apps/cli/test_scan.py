@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag import Scanner
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan import prepare
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.apps.cli.conftest import Run
@@ -174,7 +175,7 @@ def test_html_is_always_utf8(scan: Run, tmp_path: Path, monkeypatch: pytest.Monk
 def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoint: Path) -> None:
     tokens = len(Scanner.from_pretrained(checkpoint).pipeline.prepare(TEXT, None).input_ids)
     shown = " ".join(scan(document, document, "--progress").err.split())
-    assert re.search(f"scanning 2 of 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
+    assert re.search(f"scanning 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
     assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
     assert scan(document, "--no-progress").err == ""
     assert scan(document).err == ""  # standard error is no terminal here
@@ -307,6 +308,24 @@ def test_each_of_several_documents_is_cut_once(
     )
     assert scan(document, other)[0] == 0
     assert cut == [TEXT, "Anne signed. It rained."]
+
+
+@pytest.mark.parametrize("documents", [2, 3, 7])
+def test_documents_are_read_together_and_the_question_is_looked_up_once(
+    scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, documents: int
+) -> None:
+    for number in range(documents):
+        (tmp_path / f"{number}.txt").write_text(f"Anne signed page {number}. It rained.", encoding="utf-8")
+    looked_up: list[str] = []
+    statistics = CollectionIndex.statistics
+    monkeypatch.setattr(
+        CollectionIndex,
+        "statistics",
+        lambda self, query, *rest: looked_up.append(query) or statistics(self, query, *rest),
+    )
+    answer = json.loads(scan(tmp_path, "--format", "json", "--top-k", "all").out)
+    assert [entry["sentences"] for entry in answer["documents"]] == [2] * documents
+    assert looked_up == [QUESTION]
 
 
 def test_a_terminal_asks(run: Run, checkpoint: Path, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
