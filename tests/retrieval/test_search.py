@@ -129,18 +129,23 @@ FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
     st.lists(st.lists(st.integers(-5, 5), max_size=6), min_size=1, max_size=6),
     st.none() | st.integers(1, 9),
     st.none() | st.integers(1, 4),
+    st.none() | st.just(0.5),
     st.integers(1, 4),
 )
-def test_limits(logits: list[list[int]], top_k: int | None, per_text: int | None, batch_size: int) -> None:
+def test_limits(
+    logits: list[list[int]], top_k: int | None, per_text: int | None, threshold: float | None, batch_size: int
+) -> None:
     documents = [" ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits]
     ranked = sorted((-logit, number, i) for number, row in enumerate(logits) for i, logit in enumerate(row))
     taken: dict[int, int] = {}
     expected = []
     for logit, number, i in ranked:
+        if threshold is not None and logit > 0:  # it is negated, to be sorted
+            break
         if (per_text is None or taken.get(number, 0) < per_text) and (top_k is None or len(expected) < top_k):
             taken[number] = taken.get(number, 0) + 1
             expected.append((number, f"w{i} {-logit}."))
-    choose = Selection(top_k=top_k, top_k_per_text=per_text)
+    choose = Selection(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
     hits = search(Words(), QUERY, read(*documents), choose, batch_size=batch_size)
     assert [(hit.joined, hit.text) for hit in hits] == expected
     for hit in hits:
