@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
+from spscanner_rag.baselines.base import Pair, Pointwise
 from spscanner_rag.baselines.mamba1 import read_config
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, canonical_name
@@ -29,10 +29,6 @@ from spscanner_rag.text.units import Segmenter
 TEMPLATE: Final = "document: {document}; query: {query};"
 """The input for a pair. The end-of-text token follows it; the logit is computed from its hidden state."""
 
-FIRST_P_TOKENS: Final = 512
-LONG_P_TOKENS: Final = 1536
-"""Number of tokens at the start of each document that the paper's settings FirstP and LongP read."""
-
 END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
 """Names of the end token, in the order in which a tokenizer is asked for them."""
 
@@ -45,27 +41,24 @@ class PairReader:
 
     tokenizer: Tokenizer
     end: int  # the end token
-    document_tokens: int | None = None  # tokens at the start of a document that are read; None: all
 
     @classmethod
-    def of(
-        cls, tokenizer: Tokenizer, end_token: str | None = None, document_tokens: int | None = None
-    ) -> Self:
+    def of(cls, tokenizer: Tokenizer, end_token: str | None = None) -> Self:
         """With the end token given, or the first of `END_TOKENS` that the tokenizer has, else ``ValueError``."""
         names = END_TOKENS if end_token is None else (end_token,)
         for name in names:
             number = tokenizer.token_to_id(name)
             if number is not None:
-                return cls(tokenizer, number, document_tokens)
+                return cls(tokenizer, number)
         raise ValueError(
             f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
             " input in training"
         )
 
-    def sequence(self, query: str, document: str) -> TokenSequence:
-        """One sequence, whose only position is the end token."""
-        if self.document_tokens is not None:
-            document = self._start(document, self.document_tokens)
+    def sequence(self, query: str, document: str, tokens: int | None = None) -> TokenSequence:
+        """One sequence, whose only position is the end token; of a document that is cut after so many tokens."""
+        if tokens is not None:
+            document = self._start(document, tokens)
         ids = self.ids(TEMPLATE.format(document=document, query=query))
         return TokenSequence(np.append(ids, np.int32(self.end)), np.array([len(ids)]))
 
@@ -88,9 +81,7 @@ class MambaReranker(Pointwise):
 
     The input is "document: {unit}; query: {query};" and an end-of-text token, whose hidden state the head reads.
 
-    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated unless
-    ``document_tokens`` asks for it. The paper's FirstP and LongP are ``MambaReranker(model, "document",
-    document_tokens=FIRST_P_TOKENS)`` and ``LONG_P_TOKENS``.
+    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated.
 
     Parameters
     ----------
@@ -100,8 +91,6 @@ class MambaReranker(Pointwise):
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
     end_token : str, optional
         Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
-    document_tokens : int, optional
-        Number of tokens at the start of each unit that are read, not counting the template. Default: all.
     unit, device, dtype, tokenizer, **hub
         See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
     """
@@ -114,13 +103,10 @@ class MambaReranker(Pointwise):
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
         end_token: str | None = None,
-        document_tokens: int | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
         **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
-        if document_tokens is not None:
-            check_whole(document_tokens=document_tokens)
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
         loaded = load_checkpoint(
@@ -135,7 +121,7 @@ class MambaReranker(Pointwise):
         self._model = loaded.model
         if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
             self._model.use_kernels(choose_backend("auto", choice.device).kernels)
-        self._pairs = PairReader.of(loaded.tokenizer, end_token, document_tokens)
+        self._pairs = PairReader.of(loaded.tokenizer, end_token)
         self.segment_tokens = default_segment_tokens(choice.device.type, self._model.config)
 
     def count_tokens(self, text: str) -> int:

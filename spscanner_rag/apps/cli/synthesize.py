@@ -94,7 +94,7 @@ def make(
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.llm.asking import Prices
+    from spscanner_rag.lab.llm.asking import Budget, Prices
     from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
     from spscanner_rag.lab.synthesis.sources import source_files
@@ -120,10 +120,12 @@ def make(
         against=tuple(against or ()),
         prompts=prompts,
         embedder=embedder,
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
-        requests_per_minute=requests_per_minute,
+        budget=Budget(
+            prices=Prices(price_prompt, price_reply),
+            max_requests=max_requests,
+            max_cost=max_cost,
+            per_minute=requests_per_minute,
+        ),
     )
     source_files(options.sources)  # what is missing is reported before any work
     source_files(options.against)

@@ -26,8 +26,6 @@ def sample_questions(
     ``answerable=False`` samples the questions that their document does not answer; ``answered`` also those that
     have right answers, but no evidence.
     """
-    if per_source is not None and per_source < 1:
-        raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")
     found: dict[str, list[Asked]] = {}
     for document in documents:
         for question in document.questions:

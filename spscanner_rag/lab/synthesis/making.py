@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, Prices, RunEndedError, in_order
+from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, RunEndedError, in_order
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
@@ -48,17 +48,14 @@ Show = Callable[["SynthesisRun"], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The inputs and limits of a run, besides its settings; prices and limits are those of `Budget`."""
+    """The inputs and limits of a run, besides its settings."""
 
     sources: tuple[Path, ...]  # files and folders of documents
     llm: object = NAME  # the name of a model, or a model of either framework
     against: tuple[Path, ...] = ()  # files of test documents
     prompts: Path | None = None  # a folder whose prompts replace those of the package
     embedder: object = "sentence-transformers/all-MiniLM-L6-v2"  # for the strategy "pair"
-    prices: Prices = field(default_factory=Prices)
-    max_requests: int | None = None
-    max_cost: float | None = None
-    requests_per_minute: float | None = None
+    budget: Budget = field(default_factory=Budget)
 
 
 Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
@@ -84,11 +81,12 @@ class SynthesisRun:
         self.settings, self.options, self.out, self.notify = settings, options, out, notify
         self.workers, self.most = workers, most
         self.stopped, self.seconds = "", 0.0
-        self.budget = Budget()
         self._prompts = read_prompts(options.prompts)
         self.model = model_of(options.llm)
         keep_settings(out, self._kept_settings())
-        self._replies = ReplyFile(out / REPLIES)
+        self._replies = replies = ReplyFile(out / REPLIES)
+        # what was spent in earlier runs counts
+        self.budget = replace(options.budget, requests=replies.attempts, usage=replies.usage)
         self.outcomes = Outcomes(out)
         if len(self._replies):
             notify(f"found {len(self._replies):,} replies, which are not asked for again")
@@ -108,13 +106,28 @@ class SynthesisRun:
         Every reply is kept. ``shown`` gives a function to call with the
         run after each outcome.
         """
-        self._supply = supply_of(self.settings, self.options, self.notify)
-        self._maker = maker_of(self.settings, self.options, self._supply.detector)
+        settings, options = self.settings, self.options
+        detector = LanguageDetector() if settings.language_probability else None
+        finder = SharedTextFinder(read_sources(source_files(options.against))) if options.against else None
+        if finder is not None:
+            self.notify(f"documents are held against {finder.held_out_documents:,} test documents")
+        self._supply = Supply(settings, bundled_token_counter(), detector, finder)
+        check = QuestionCheck(settings, detector)
+        self._maker: LinkMaker | ChunkMaker | PairMaker
+        if settings.strategy == "pair":
+            self._maker = PairMaker(check, encoder_of(options.embedder))
+        else:
+            self._maker = LinkMaker(check) if settings.strategy == "link" else ChunkMaker(check)
         self._stop = threading.Event()
-        asker = asker_of(self.options, self._replies, self.notify, self._stop)
-        self._talk = Conversation(asker.ask_one, self.model, self._prompts, self.settings.tries)
-        self.budget = asker.budget
-        sources = read_sources(source_files(self.options.sources)) if documents is None else documents
+        asker = Asker(
+            replies=self._replies,
+            budget=self.budget,
+            count_tokens=self._price_counter(),
+            retries=5,
+            stop=self._stop,
+        )
+        self._talk = Conversation(asker.ask_one, self.model, self._prompts, settings.tries)
+        sources = read_sources(source_files(options.sources)) if documents is None else documents
         with shown or nullcontext(lambda run: None) as show:
             self._work_through(sources, show)
 
@@ -175,6 +188,14 @@ class SynthesisRun:
         provenance = {"model": self.model.name, "prompts": versions}
         return document_line(sub, made, self.settings.strategy, provenance), "", talk.malformed
 
+    def _price_counter(self) -> CountTokens:
+        """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
+        try:
+            return resolve_counter(PRICED_ENCODING)
+        except OSError as error:
+            self.notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
+            return bundled_token_counter()
+
     def _kept_settings(self) -> dict[str, object]:
         options = self.options
         kept: dict[str, object] = asdict(self.settings) | {
@@ -186,45 +207,3 @@ class SynthesisRun:
         if self.settings.strategy == "pair":
             kept["embedder"] = str(options.embedder)
         return kept
-
-
-def supply_of(settings: SynthesisSettings, options: RunOptions, notify: Notify) -> Supply:
-    """Return the supply of sub-documents, with the filters that the settings ask for."""
-    detector = LanguageDetector() if settings.language_probability else None
-    finder = None
-    if options.against:
-        finder = SharedTextFinder(read_sources(source_files(options.against)))
-        notify(f"documents are held against {finder.held_out_documents:,} test documents")
-    return Supply(settings, bundled_token_counter(), detector, finder)
-
-
-def maker_of(
-    settings: SynthesisSettings, options: RunOptions, detector: LanguageDetector | None
-) -> LinkMaker | ChunkMaker | PairMaker:
-    """Return the strategy."""
-    check = QuestionCheck(settings, detector)
-    if settings.strategy == "pair":
-        return PairMaker(check, encoder_of(options.embedder))
-    return LinkMaker(check) if settings.strategy == "link" else ChunkMaker(check)
-
-
-def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify, stop: threading.Event) -> Asker:
-    """Ask within a budget, which includes what the file of replies says was spent before."""
-    budget = Budget(
-        prices=options.prices,
-        max_requests=options.max_requests,
-        max_cost=options.max_cost,
-        per_minute=options.requests_per_minute,
-        requests=replies.attempts,
-        usage=replies.usage,
-    )
-    return Asker(replies=replies, budget=budget, count_tokens=price_counter(notify), retries=5, stop=stop)
-
-
-def price_counter(notify: Notify) -> CountTokens:
-    """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
-    try:
-        return resolve_counter(PRICED_ENCODING)
-    except OSError as error:
-        notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
-        return bundled_token_counter()

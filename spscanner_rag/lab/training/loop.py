@@ -101,9 +101,9 @@ class Trainer:
         self.log = TrainingLog(out / LOG_FILE)
         self.log.keep_until(self.step)
 
-    def run(self, until: int | None = None) -> Iterator[StepReport]:
-        """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
-        last = self.recipe.steps if until is None else until
+    def run(self) -> Iterator[StepReport]:
+        """Train to the recipe's last step, reporting after each."""
+        last = self.recipe.steps
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()

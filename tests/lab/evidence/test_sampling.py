@@ -101,8 +101,3 @@ def test_only_the_held_out_documents_of_the_named_sources() -> None:
     assert [d for d in kept if d.source == "a"] == held_out
     assert [d for d in kept if d.source == "b"] == [d for d in documents if d.source == "b"]
     assert list(only_held_out(documents, [])) == documents
-
-
-def test_errors() -> None:
-    with pytest.raises(ValueError, match="got 0 questions per source"):
-        sample_questions(DOCUMENTS, 0)

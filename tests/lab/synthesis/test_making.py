@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.llm.asking import Asker, Prices
+from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
 from spscanner_rag.lab.synthesis.conversation import read_prompts
 from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY
@@ -65,12 +65,12 @@ def test_the_files_do_not_depend_on_threads(make: Make, tmp_path: Path, whole: d
 def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
     make: Make, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
-    run = make(Scripted(), tmp_path / "costly", prices=Prices(1, 10), max_cost=0.02)
+    run = make(Scripted(), tmp_path / "costly", budget=Budget(prices=Prices(1, 10), max_cost=0.02))
     assert "limit of cost" in run.stopped
     assert 0.01 < run.budget.cost <= 0.02
     model, out = Scripted(), tmp_path / "out"
     for most in (7, 8, 20):
-        run = make(model, out, max_requests=most)
+        run = make(model, out, budget=Budget(max_requests=most))
         assert "limit of" in run.stopped
         assert model.calls == most
         assert json.loads((out / SUMMARY).read_text())["stopped"] == run.stopped

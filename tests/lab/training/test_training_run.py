@@ -288,15 +288,6 @@ def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: p
     assert validated == []
 
 
-def test_a_finished_run_can_be_lengthened(finished: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (finished.folder / "recipe.toml").read_text(encoding="utf-8")
-    assert finished.again(text.replace("steps = 4", "steps = 6")) == 0
-    assert "found the state of step 4, from which the run goes on" in capsys.readouterr().err
-    assert load_checkpoint(finished.out).settings.training["steps"] == 6
-    assert finished.again(text.replace("1e-3", "2e-3")) == 2
-    assert "learning_rate was 0.001 and is now 0.002" in capsys.readouterr().err
-
-
 def test_a_base_that_training_makes_worse_is_kept(
     once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -216,7 +216,7 @@ def scan_backwards(
                         into_C[n] += sum_C[t * long + n]
     for head in range(first, last):
         own = head - first
-        from_rows(g_too, own * high * long, long, pendings[own], d_state_before[head])
+        from_lanes(g_too, own * high * long, long, pendings[own], d_state_before[head].T)
         for p in range(headdim):
             d_skip[head, p] += sum_skip[head * wide + p]
 
@@ -244,15 +244,6 @@ def to_rows(state, h, at, width):
     """Write a state as a matrix with headdim as its rows."""
     for p in range(state.shape[0]):
         h[at + p * width : at + p * width + state.shape[1]] = state[p]
-
-
-@compiled(CONTRACT)
-def from_rows(h, at, width, factor, state):
-    """Write such a matrix, times ``factor``, as a state."""
-    for p in range(state.shape[0]):
-        row = state[p]
-        for n in range(len(row)):
-            row[n] = h[at + p * width + n] * factor
 
 
 @compiled(SUMS)

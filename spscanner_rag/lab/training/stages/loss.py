@@ -1,7 +1,6 @@
 """The losses of all stages: which sentences of a sequence answer its question; which passage of a column does."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class MambaPairs:
 
     def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401 - its ``input_ids`` are read
         """The tokens of a pair, whose passage is cut after ``length``."""
-        return replace(self._reader, document_tokens=length).sequence(question, passage)
+        return self._reader.sequence(question, passage, length)
 
     def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
         """Logits of pairs read in one pass, (pairs,); ``dtype`` is that of matrix products."""
