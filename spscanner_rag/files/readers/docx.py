@@ -7,6 +7,7 @@ text is not. Pictures, comments, headers and footers are left out, and no other 
 import re
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spscanner_rag.files.documents import TextFile
@@ -19,6 +20,7 @@ from spscanner_rag.files.readers.docx_parts import (
     archive_of,
     attribute,
     is_on,
+    properties,
     switched,
     value,
     word,
@@ -79,6 +81,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 
 _UNREAD = {"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "tcPr", "trPr", "tblPr", "rubyPr"}
 _STORIES = {"tc", "txbxContent", "body", "footnote", "endnote"}  # no paragraph goes on from one to the next
+_DELETED = {"del", "moveFrom"}  # among the properties of what is deleted
 _PIECES = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with it
 _PLAIN_FILLS = {"", "auto", "FFFFFF", "ffffff"}
@@ -99,11 +102,13 @@ class _Paragraph:
 
 
 class _Run:
-    def __init__(self, element: Element, style: Style) -> None:
-        self.hidden = is_on(element, "w:rPr/w:vanish", style.hidden)
-        self.bold = is_on(element, "w:rPr/w:b", style.bold)
-        self.raised = value(element, "w:rPr/w:vertAlign") == "superscript"
-        self.font = attribute(element, "ascii", "w:rPr/w:rFonts")
+    def __init__(self, element: Element, styles: Styles) -> None:
+        own = properties(element, "w:rPr")
+        style = styles.of(value(own.get("rStyle")))
+        self.hidden = is_on(own.get("vanish"), ".", style.hidden)
+        self.bold = is_on(own.get("b"), ".", style.bold)
+        self.raised = value(own.get("vertAlign")) == "superscript"
+        self.font = attribute(own.get("rFonts"), "ascii")
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ class _Story:
                 case "p":
                     self._paragraph(child)
                 case "r":
-                    self.read(child, paragraph, _Run(child, self._styles.of(value(child, "w:rPr/w:rStyle"))))
+                    self.read(child, paragraph, _Run(child, self._styles))
                 case "tbl" if self._rows is None:
                     self._table(child)
                 case "tr" if self._rows is not None and self._cell is None:
@@ -147,7 +152,7 @@ class _Story:
 
     def _end_story(self) -> None:
         if self._carried:
-            self._end(_Paragraph(Style(), self._carried), None)
+            self._end(_Paragraph(Style(), self._carried), {})
             self._carried = []
 
     def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
@@ -175,22 +180,21 @@ class _Story:
             self._cell.plain = self._cell.plain or not ((run and run.bold) or paragraph.style.bold)
 
     def _paragraph(self, element: Element) -> None:
-        paragraph = _Paragraph(self._styles.of(value(element, "w:pPr/w:pStyle")), self._carried)
+        own = properties(element, "w:pPr")
+        paragraph = _Paragraph(self._styles.of(value(own.get("pStyle"))), self._carried)
         self._carried = []
         self.read(element, paragraph)
-        properties = element.find("w:pPr", NAMES)
-        mark = None if properties is None else properties.find("w:rPr", NAMES)
-        if mark is not None and any(word(each.tag) in ("del", "moveFrom") for each in mark):
+        if _DELETED.isdisjoint(properties(own.get("rPr"), ".")):
+            self._end(paragraph, own)
+        else:
             paragraph.add("")
             self._carried = paragraph.parts  # its end was deleted: it and the next one are one paragraph
-        else:
-            self._end(paragraph, properties)
 
-    def _end(self, paragraph: _Paragraph, properties: Element) -> None:
+    def _end(self, paragraph: _Paragraph, own: Mapping[str, Element]) -> None:
         paragraph.add("")
-        label = self._label(paragraph.style, properties)
+        label = self._label(paragraph.style, own)
         text = "".join(paragraph.parts).strip()
-        outline = outline_level(properties, "w:outlineLvl") or paragraph.style.outline
+        outline = outline_level(own.get("outlineLvl")) or paragraph.style.outline
         if not text:
             return
         if self._cell:
@@ -200,15 +204,15 @@ class _Story:
         else:
             self._built.paragraph(label + text)
 
-    def _label(self, style: Style, properties: Element) -> str:
+    def _label(self, style: Style, own: Mapping[str, Element]) -> str:
         """The number of a paragraph that is an item of a list, which is counted."""
-        own, level = value(properties, "w:numPr/w:numId"), value(properties, "w:numPr/w:ilvl")
-        number = own or style.number
+        named, level = value(own.get("numPr"), "w:numId"), value(own.get("numPr"), "w:ilvl")
+        number = named or style.number
         if number in ("", "0"):
             return ""
-        at = whole_number(level, LAST_LEVEL) if level or own else style.level
+        at = whole_number(level, LAST_LEVEL) if level or named else style.level
         if not level:
-            at = self._lists.level_of(number, value(properties, "w:pStyle"), at)
+            at = self._lists.level_of(number, value(own.get("pStyle")), at)
         return self._lists.label(number, at)
 
     def _table(self, element: Element) -> None:
@@ -222,12 +226,10 @@ class _Story:
         self._rows = None
 
     def _row(self, element: Element, rows: list[Row]) -> None:
-        properties = element.find("w:trPr", NAMES)
-        row = Row(marked=is_on(properties, "w:tblHeader"))
-        if properties is not None:
-            row.deleted = any(word(each.tag) in ("del", "moveFrom") for each in properties)
-            if before := _span(properties, "w:gridBefore"):
-                row.cells.append(Cell("", before))
+        own = properties(element, "w:trPr")
+        row = Row(marked=is_on(own.get("tblHeader"), "."), deleted=not _DELETED.isdisjoint(own))
+        if "gridBefore" in own:
+            row.cells.append(Cell("", _span(own["gridBefore"])))
         rows.append(row)
         self.read(element)
 
@@ -237,19 +239,17 @@ class _Story:
         self._end_story()
         self._cell = None
         text = " ".join(" ".join(cell.paragraphs).split())
-        merge = element.find("w:tcPr/w:vMerge", NAMES)
-        goes_on = merge is not None and attribute(merge, "val") != "restart"
-        row.cells.append(Cell(text, _span(element, "w:tcPr/w:gridSpan") or 1, goes_on=goes_on))
-        shade = "w:tcPr/w:shd"
-        plain_fill = attribute(element, "fill", shade) in _PLAIN_FILLS
-        shaded = not plain_fill or bool(attribute(element, "themeFill", shade))
+        own = properties(element, "w:tcPr")
+        goes_on = "vMerge" in own and value(own["vMerge"]) != "restart"
+        row.cells.append(Cell(text, _span(own.get("gridSpan")), goes_on=goes_on))
+        fill, theme = (attribute(own.get("shd"), name) for name in ("fill", "themeFill"))
+        shaded = fill not in _PLAIN_FILLS or bool(theme)
         row.strong = row.strong and (shaded or not cell.plain or not text)
 
 
-def _span(element: Element, path: str) -> int:
-    """The columns that a property says, 0 if it is not there."""
-    found = element.find(path, NAMES)
-    return 0 if found is None else max(1, whole_number(attribute(found, "val"), MOST_COLUMNS, 1))
+def _span(element: Element) -> int:
+    """The columns that a property says."""
+    return max(1, whole_number(value(element), MOST_COLUMNS, 1))
 
 
 def _text_of(element: Element) -> str:

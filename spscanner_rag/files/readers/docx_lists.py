@@ -35,7 +35,7 @@ def _style(element: Element) -> Style:
     heading = _HEADING.fullmatch(name)
     named = int(heading[1]) if heading else int(name.lower() == "title")
     return Style(
-        named or outline_level(element, "w:pPr/w:outlineLvl"),
+        named or outline_level(element.find("w:pPr/w:outlineLvl", NAMES)),
         value(element, "w:pPr/w:numPr/w:numId"),
         whole_number(value(element, "w:pPr/w:numPr/w:ilvl"), LAST_LEVEL),
         value(element, "w:basedOn"),
@@ -72,9 +72,9 @@ class Styles:
         return found
 
 
-def outline_level(element: Element, path: str) -> int:
+def outline_level(element: Element) -> int:
     """The level of a heading, from 1, that a property says; 0 for none."""
-    return (whole_number(value(element, path), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (LAST_LEVEL + 2)
+    return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (LAST_LEVEL + 2)
 
 
 @dataclass(slots=True)

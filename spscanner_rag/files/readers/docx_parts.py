@@ -37,9 +37,15 @@ def attribute(element: Element, name: str, path: str = ".") -> str:
     return "" if found is None else str(found.get(f"{{{_WORD}}}{name}", ""))
 
 
-def value(element: Element, path: str) -> str:
+def value(element: Element, path: str = ".") -> str:
     """The value of a property of one value."""
     return attribute(element, "val", path)
+
+
+def properties(element: Element, path: str) -> dict[str, Element]:
+    """The properties at a path by their names, looked at once: a document has hundreds of thousands."""
+    found = None if element is None else element.find(path, NAMES)
+    return {} if found is None else {word(each.tag): each for each in found}
 
 
 def switched(text: str) -> bool:
