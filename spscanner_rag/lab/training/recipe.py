@@ -12,13 +12,11 @@ _CHOICES = {
     "dtype": ("bfloat16", "float32", "auto"),
     "rerank_unit": ("sentence", "chunk", "passage", "document"),
 }
-_AT_LEAST_ONE = (
-    "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
-    "final_validation_questions source_cap"
-).split()
-_AT_LEAST_ZERO = (
-    "ranking_weight calibration_questions lexical_least_units rerank_negatives rerank_random".split()
-)
+_LEAST = {
+    1: "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
+    "final_validation_questions source_cap",
+    0: "ranking_weight calibration_questions lexical_least_units rerank_negatives rerank_random",
+}
 _SHARES = "warmup_share cooldown_share random_place_share unanswerable_share ema_decay".split()
 
 MAY_CHANGE = frozenset(
@@ -114,8 +112,8 @@ class Recipe:
         for name, choices in _CHOICES.items():
             if (value := getattr(self, name)) not in choices:
                 raise ValueError(f"{name} is {value!r}; expected {' or '.join(map(repr, choices))}")
-        for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
-            for name in names:
+        for least, names in _LEAST.items():
+            for name in names.split():
                 if getattr(self, name) < least:
                     raise ValueError(f"{name} is {getattr(self, name)}; expected at least {least}")
         for name in _SHARES:
