@@ -54,7 +54,7 @@ class Styles:
     """The styles of a document, as its part says them."""
 
     def __init__(self, root: Element) -> None:
-        self._all = {name: _style(one) for name, one in _children(root, "w:style", "styleId")}
+        self._all = {name: _style(one) for name, one in _children(root, "w:style", "styleId") if name}
         self.of = lru_cache(_MOST_KEPT)(self._of)
 
     def _of(self, name: str) -> Style:

@@ -9,7 +9,7 @@ import pytest
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import MOST_XML_BYTES
-from tests.word import HEADING, HEADINGS, a_list, cell, docx, item, level, paragraph, row, table
+from tests.word import HEADING, HEADINGS, WORD, a_list, cell, docx, item, level, paragraph, row, table
 
 BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9D9D9"/></w:tcPr>'
 
@@ -68,11 +68,12 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
     assert [block.kind for block in found.blocks] == ["row", "heading"]
 
 
-def test_another_name_of_the_main_part() -> None:
-    made = io.BytesIO()
+def test_another_name_of_the_main_part_and_the_strict_form() -> None:
+    made, strict = io.BytesIO(), b"http://purl.oclc.org/ooxml/wordprocessingml/main"
     with zipfile.ZipFile(io.BytesIO(docx(paragraph("Text.")))) as old, zipfile.ZipFile(made, "w") as new:
         for name in old.namelist():
             part = old.read(name).replace(b"word/document.xml", b"word/document2.xml")
+            part = part.replace(WORD.encode(), strict)
             new.writestr(name.replace("document.xml", "document2.xml"), part)
     assert read_docx("a.docx", made.getvalue()).text == "Text."
 
