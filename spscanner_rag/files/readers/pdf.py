@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 
 import numpy as np
@@ -130,26 +130,25 @@ def _levels(pages: Sequence[Record]) -> dict[float, int]:
 
 def _headings(
     body: str, offset: int, marked: Mapping[str, float], levels: Mapping[float, int]
-) -> Iterator[Block]:
+) -> list[Block]:
     """The lines of a page that are headings; several lines of one size, one below the other, are one."""
-    open_block: Block | None = None
-    start = 0
+    found: list[Block] = []
+    start, goes_on = offset, False
     for line in body.split("\n"):
         words = " ".join(line.split())
         level = levels.get(marked.get(words, 0), 0)
         if level and any(map(str.isalpha, words)) and not words.endswith(_SENTENCE_ENDS):
-            first = offset + start + len(line) - len(line.lstrip())
-            end = offset + start + len(line.rstrip())
-            if open_block and open_block.level == level:
-                open_block = open_block._replace(end=end, title=f"{open_block.title} {words}")
+            end = start + len(line.rstrip())
+            if goes_on and found[-1].level == level:
+                found[-1] = found[-1]._replace(end=end, title=f"{found[-1].title} {words}")
             else:
-                yield from [open_block] if open_block else ()
-                open_block = Block(first, end, "heading", level=level, title=words)
-        elif words and open_block:
-            yield open_block
-            open_block = None
+                first = start + len(line) - len(line.lstrip())
+                found.append(Block(first, end, "heading", level=level, title=words))
+            goes_on = True
+        elif words:
+            goes_on = False
         start += len(line) + 1
-    yield from [open_block] if open_block else ()
+    return found
 
 
 def _notes(texts: Sequence[str], unread: Sequence[int]) -> tuple[str, ...]:
