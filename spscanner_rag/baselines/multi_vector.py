@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ _LATE_TYPES = ("MultiVectorEncoder", "ColBERT")  # the classes of sentence-trans
 
 
 class LateInteraction(Baseline):
-    """Late interaction (ColBERT: Khattab and Zaharia, 2020): the score is sum over q of max over u of cos(q, u).
+    """Late interaction (ColBERT: Khattab and Zaharia, 2020): s = mean over q of max over u of cos(q, u).
 
-    q runs over the token vectors of the query, u over those of the unit. Users see the sigmoid of the logit of
-    (1 + mean over q of the maxima) / 2.
+    q runs over the token vectors of the query, u over those of the unit. The mean ranks as the paper's sum does.
+    Users see (1 + s) / 2.
 
     ColBERT checkpoints, Stanford's or PyLate's, are read by sentence-transformers with their projection, prefixes,
     query expansion and masked punctuation; PyLate need not be installed. Of a sentence-transformers model for
@@ -59,24 +59,21 @@ class LateInteraction(Baseline):
         self._queries: TextCache[Scores] = TextCache(_KEPT_QUERIES)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """Sums over the tokens of the query of their highest cosine: (units,)."""
-        return self._sums([query], text, units, never)[0]
+        """The highest cosine of each token of the query, their mean: (units,)."""
+        return next(self.raw_scores_many([(query, text, units)]))
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
-        """A text is read once for all questions that follow each other."""
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """The same for several texts; one is read once for all questions that follow each other."""
         for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
-            queries = [query for query, _, _ in asked]
-            for query, sums in zip(queries, self._sums(queries, text, units, cancelled), strict=True):
-                yield self.logits(sums / np.float32(len(self._query_vectors(query))))
+            yield from self._means([query for query, _, _ in asked], text, units, cancelled)
 
     def logits(self, raw: Scores) -> Scores:
-        """The logit of (1 + cosine) / 2, for the mean over the query's tokens."""
+        """The logit of (1 + mean) / 2."""
         return log_odds((1 + np.clip(raw, -1, 1)) / 2)
 
-    def _sums(
+    def _means(
         self, queries: list[str], text: str, units: Sequence[Unit], cancelled: Cancelled
     ) -> list[Scores]:
-        """The raw scores of each query, after one reading of the text: (units,) each."""
         asked = [self._query_vectors(query) for query in queries]
         best = [np.full((len(query), len(units)), -1, np.float32) for query in asked]
         for numbers, vectors in self._read(text, units, cancelled):
@@ -89,27 +86,18 @@ class LateInteraction(Baseline):
             for query, maxima in zip(asked, best, strict=True):
                 found = np.maximum.reduceat(query @ tokens.T, starts, axis=1)  # (query tokens, pieces)
                 np.maximum.at(maxima.T, owners, found.T)  # a long unit has several pieces
-        return [maxima.sum(axis=0) for maxima in best]
+        return [maxima.mean(axis=0) for maxima in best]
 
     def _read(
         self, text: str, units: Sequence[Unit], cancelled: Cancelled
     ) -> Iterator[tuple[list[int], list[Scores]]]:
         """Batches of pieces: the number of the unit that each is of, and its token vectors."""
         pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
-        batch: list[tuple[int, str]] = []
-        for numbered in pieces:
-            batch.append(numbered)
-            if len(batch) == _READ_AT_ONCE:  # the model sorts them by length, to pad little
-                yield self._encoded(batch, cancelled)
-                batch = []
-        if batch:
-            yield self._encoded(batch, cancelled)
-
-    def _encoded(self, batch: list[tuple[int, str]], cancelled: Cancelled) -> tuple[list[int], list[Scores]]:
-        stop_if(cancelled)
-        with self._lock:  # a tokenizer with truncation is not thread-safe
-            vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
-        return [number for number, _ in batch], [np.asarray(own, np.float32) for own in vectors]
+        while batch := list(islice(pieces, _READ_AT_ONCE)):  # the model sorts them by length, to pad little
+            stop_if(cancelled)
+            with self._lock:  # a tokenizer with truncation is not thread-safe
+                vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
+            yield [number for number, _ in batch], [np.asarray(own, np.float32) for own in vectors]
 
     def n_tokens(self, text: str) -> int:
         """Tokens of a text that is not cut."""

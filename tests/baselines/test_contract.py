@@ -82,6 +82,9 @@ def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> N
         logits = baseline.score_units(QUERY, text, units)
         assert (logits.shape, logits.dtype) == ((len(units),), np.float32)
         assert np.isfinite(logits).all()
+        np.testing.assert_allclose(
+            baseline.logits(baseline.raw_scores(QUERY, text, units)), logits, atol=1e-4
+        )
         with pytest.raises(ValueError, match="query: got"):
             baseline.score_units(" ", text, units)
         with pytest.raises(ValueError, match="query: got"):

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-RESAMPLES = 2_000
+RESAMPLES, FLIPS = 2_000, 10_000
 LEVEL = 0.95
 
 _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
@@ -56,22 +56,15 @@ class PairedTest:
     p_value: float
 
 
-def estimate(
-    samples: Mapping[str, Sample],
-    average: Average = "macro",
-    *,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-    seed: int = 0,
-) -> Estimate:
+def estimate(samples: Mapping[str, Sample], average: Average = "macro", *, seed: int = 0) -> Estimate:
     """The mean of the sources' means ("macro"), or of all questions ("micro", the paper's average)."""
     value = sum(share * float(sums.sum()) for share, sums in _shares(samples, average))
     questions = sum(sample.questions for sample in samples.values())
     documents = sum(len(set(sample.documents)) for sample in samples.values())
     low = high = None
     if questions > len(samples):
-        means = _resampled_means(samples, average, resamples, seed)
-        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
+        means = _resampled_means(samples, average, seed)
+        low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
     return Estimate(value, low, high, questions, documents)
 
 
@@ -80,21 +73,20 @@ def paired_test(
     second: Mapping[str, Sample],
     average: Average = "macro",
     *,
-    flips: int = 10_000,
     seed: int = 0,
 ) -> PairedTest:
     """Compare two retrievers on the same questions, in the same order, by a sign-flip permutation test.
 
     If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
     chosen documents and counts how often the difference of means is at least as large as the one found, in
-    either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
+    either direction. With at most 13 documents it tries all ways to swap.
     """
     differences = {
         name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
     }
     difference = estimate(differences, average, seed=seed)
     parts = np.concatenate([share * sums for share, sums in _shares(differences, average)])
-    return PairedTest(difference, sign_flip_p(parts, flips, seed))
+    return PairedTest(difference, sign_flip_p(parts, FLIPS, seed))
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
@@ -105,11 +97,9 @@ def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[f
         yield share, clusters(sample.values, sample.documents)[0]
 
 
-def _resampled_means(
-    samples: Mapping[str, Sample], average: Average, resamples: int, seed: int
-) -> NDArray[np.float64]:
+def _resampled_means(samples: Mapping[str, Sample], average: Average, seed: int) -> NDArray[np.float64]:
     drawn = [
-        resampled(sample.values, sample.documents, resamples, name, seed)
+        resampled(sample.values, sample.documents, RESAMPLES, name, seed)
         for name, sample in sorted(samples.items())
     ]
     if average == "macro":

@@ -74,7 +74,7 @@ def test_no_interval_from_a_single_question() -> None:
 
 def test_equals_a_plain_cluster_bootstrap() -> None:
     sample = random_sample(300, 15)
-    found = of_one(sample, resamples=10_000)
+    found = of_one(sample)
     names = np.array(sample.documents)
     groups = [sample.values[names == name] for name in np.unique(names)]
     random = np.random.default_rng(5)
@@ -82,9 +82,7 @@ def test_equals_a_plain_cluster_bootstrap() -> None:
         np.concatenate([groups[g] for g in random.integers(len(groups), size=len(groups))]).mean()
         for _ in range(10_000)
     ]
-    assert [found.low, found.high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
-    narrow = of_one(sample, level=0.5, resamples=10_000)
-    assert [narrow.low, narrow.high] == pytest.approx(np.quantile(means, [0.25, 0.75]), abs=0.006)
+    assert [found.low, found.high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.01)
 
 
 def test_by_hand() -> None:
@@ -157,7 +155,7 @@ def test_seeded_and_never_zero() -> None:
     first, second = differences(60, 1.0)
     documents = [str(n) for n in range(60)]
     samples = {"x": Sample(first, documents)}, {"x": Sample(second, documents)}
-    assert paired_test(*samples, flips=99).p_value == 0.01
+    assert paired_test(*samples).p_value == 1 / 10_001
     middling = {"x": Sample(differences(60, 0.02)[1], documents)}
     assert paired_test(samples[0], middling, seed=1) == paired_test(samples[0], middling, seed=1)
     assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
