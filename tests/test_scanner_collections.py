@@ -95,6 +95,9 @@ def test_ranked_documents_have_their_passages(bundled: Scanner) -> None:
     passages = best.passages(2)
     assert any("frogs" in passage.text for passage in passages)
     assert [SNAKES[p.start : p.end] for p in passages] == [p.text for p in passages]
+    item = {"corpus_id": 1, "score": best.score}  # of sentence-transformers' CrossEncoder.rank
+    assert best.to_dict() == item
+    assert best.to_dict(return_documents=True) == item | {"text": SNAKES}
 
 
 def test_nothing_to_rank(bundled: Scanner) -> None:

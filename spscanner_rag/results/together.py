@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,11 @@ class RankedDocument:
     def passages(self, top_k: float | str | None = 3) -> tuple[Passage, ...]:
         """Its best sentences, the best first; ``top_k`` is as for `ScanResult.select`."""
         return self.result.select(top_k, order="score")
+
+    def to_dict(self, return_documents: bool = False) -> dict[str, Any]:
+        """The item of sentence-transformers' ``CrossEncoder.rank``; ``return_documents`` adds the text."""
+        item: dict[str, Any] = {"corpus_id": self.number, "score": self.score}
+        return item | {"text": self.text} if return_documents else item
 
 
 def rank_results(results: Sequence[ScanResult], aggregation: Aggregation = "max") -> list[RankedDocument]:
