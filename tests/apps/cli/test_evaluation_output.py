@@ -36,18 +36,21 @@ UNTOLD = "one or two: 1,234 questions do not tell which finds more"
 
 
 @pytest.mark.parametrize(
-    ("difference", "low", "high", "expected"),
+    ("difference", "low", "high", "p", "expected"),
     [
-        (0.2, 0.1, 0.3, MORE.format("one finds more than two")),
-        (-0.2, -0.3, -0.1, MORE.format("two finds more than one")),
-        (0.2, -0.1, 0.5, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
-        (0.2, None, None, f"{UNTOLD}."),
+        (0.2, 0.1, 0.3, 0.01, MORE.format("one finds more than two")),
+        (-0.2, -0.3, -0.1, 0.04, MORE.format("two finds more than one")),
+        (0.2, -0.1, 0.5, 0.2, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
+        (0.2, 0.1, 0.3, 0.5, f"{UNTOLD} (95 % interval +10.0 to +30.0)."),  # as of two documents
+        (0.2, None, None, 1.0, f"{UNTOLD}."),
     ],
 )
-def test_verdict_in_words(difference: float, low: float | None, high: float | None, expected: str) -> None:
+def test_verdict_in_words(
+    difference: float, low: float | None, high: float | None, p: float, expected: str
+) -> None:
     test = Difference(
         first="one", second="two", metric="recall@10", average="macro",
-        difference=difference, ci_low=low, ci_high=high, p_value=0.01, questions=1234,
+        difference=difference, ci_low=low, ci_high=high, p_value=p, questions=1234,
     )  # fmt: skip
     (said,) = verdicts(replace(RESULT, differences=[test]))
     assert said.startswith(expected)
