@@ -65,7 +65,7 @@ def select_together(
     ]
 
 
-UNCLEAR = 0.35
+UNCLEAR = 0.25
 """Below this probability that a document answers, it is said that no sentence clearly does."""
 
 NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
