@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.results.sentences import ScoredSentence
 from spscanner_rag.text.escaping import escaped
 
@@ -36,19 +35,25 @@ _BADGE = (
 )
 
 
-def notebook_view(result: ScanResult) -> str:
-    """The HTML of a result."""
-    ranked = sorted(result.sentences, key=lambda sentence: -sentence.logit)[:BEST]
-    facts = [f"{len(result.text):,} characters", f"{len(result.sentences):,} sentences"]
-    if result.tokens_read is not None:
-        facts.append(f"{result.tokens_read:,} tokens read")
+def notebook_view(
+    query: str,
+    text: str,
+    sentences: Sequence[ScoredSentence],
+    profile: NDArray[np.float64],
+    tokens_read: int | None,
+) -> str:
+    """The HTML of a result, whose ``profile`` has the best score in each of `PARTS` stretches of the text."""
+    ranked = sorted(sentences, key=lambda sentence: -sentence.logit)[:BEST]
+    facts = [f"{len(text):,} characters", f"{len(sentences):,} sentences"]
+    if tokens_read is not None:
+        facts.append(f"{tokens_read:,} tokens read")
     facts.append(f"the best {len(ranked)} are highlighted" if ranked else "no sentence to score")
     return (
         f'<div style="{_FRAME}"><div style="font-weight:650;overflow-wrap:anywhere" dir="auto">'
-        f"{_cut(result.query, LONGEST_QUERY)}</div>"
-        f'<div style="{_SOFT}">{" · ".join(facts)}</div>{_strip(result.profile(PARTS)) if ranked else ""}'
+        f"{_cut(query, LONGEST_QUERY)}</div>"
+        f'<div style="{_SOFT}">{" · ".join(facts)}</div>{_strip(profile) if ranked else ""}'
         f"{_best(ranked[0]) if ranked else ''}"
-        f'<div style="{_TEXT}" dir="auto">{"".join(_excerpts(result.text, ranked))}</div></div>'
+        f'<div style="{_TEXT}" dir="auto">{"".join(_excerpts(text, ranked))}</div></div>'
     )
 
 

@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
+from spscanner_rag.results.notebook import PARTS, notebook_view
 from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_integer, rank, sigmoid
 from spscanner_rag.results.sentences import Located, Passage, ScoredSentence, shortened
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
@@ -354,10 +354,7 @@ class ScanResult:
         )
 
     def _repr_html_(self) -> str:
-        shown: str = import_module("spscanner_rag.results.notebook").notebook_view(
-            self
-        )  # only notebooks need it
-        return shown
+        return notebook_view(self.query, self.text, self.sentences, self.profile(PARTS), self.tokens_read)
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
