@@ -179,7 +179,9 @@ class Trainer:
         state = read_state(self.out, self.recipe, self._inputs, next(self.model.parameters()).device)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
-            for weights in (state["best"].get("weights", {}), state["average"]):
+            for weights in [state["average"], *([state["best"]["weights"]] if state["best"] else [])]:
+                if weights.keys() != self.average.keys():
+                    raise KeyError("weights that it keeps are missing, or too many")
                 self.model.load_state_dict(weights, strict=False)  # raises for other shapes
             self.model.load_state_dict(state["model"])
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -114,9 +114,21 @@ def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, tra
     assert [report.step for report in trainer(begun, other).run()] == [3, 4, 5]
 
 
-def test_the_state_of_another_optimizer_is_refused(begun: Path, trainer: NewTrainer) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state["optimizer"]["param_groups"].pop(),
+        lambda state: state["average"].popitem(),
+        lambda state: state["average"].update({"another": torch.zeros(1)}),
+        lambda state: state["average"].update(dict.fromkeys([next(iter(state["average"]))], torch.zeros(1))),
+        lambda state: state["model"].popitem(),
+    ],
+)
+def test_the_state_of_another_model_or_optimizer_is_refused(
+    begun: Path, trainer: NewTrainer, damage: Callable[[Any], object]
+) -> None:
     state = torch.load(begun / STATE_FILE, weights_only=True)
-    state["optimizer"]["param_groups"].pop()
+    damage(state)
     torch.save(state, begun / STATE_FILE)
     with pytest.raises(ValueError, match=r"is of another model or optimizer .*; delete it to start again"):
         trainer(begun)
