@@ -107,6 +107,8 @@ class Dense(Baseline):
     ----------
     embedder
         See `encoder_of`. A name in `PRESETS` brings its own settings.
+    query_prefix, passage_prefix : str
+        Text before every query and every unit, such as "query: " for E5. Default: the preset's, or none.
     similarity : "cosine" or "dot"
         Default: the preset's, or the one stored in a sentence-transformers model, or "cosine".
     device, trust_remote_code
@@ -124,6 +126,8 @@ class Dense(Baseline):
         embedder: object = "minilm",
         unit: UnitKind | Segmenter = "sentence",
         *,
+        query_prefix: str | None = None,
+        passage_prefix: str | None = None,
         similarity: Similarity | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
@@ -137,7 +141,8 @@ class Dense(Baseline):
             raise ValueError(
                 f"{embedder!r} runs code from {preset.model}; pass trust_remote_code=True to allow that"
             )
-        self.query_prefix, self.passage_prefix = preset.query_prefix, preset.passage_prefix
+        self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
+        self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
         self.end_token = preset.end_token
         encoder = partial(
             encoder_of, device=device, pooling=preset.pooling, trust_remote_code=trust_remote_code

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.base import Pair, Pointwise
+from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
 from spscanner_rag.baselines.mamba1 import read_config
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, canonical_name
@@ -28,6 +28,10 @@ from spscanner_rag.text.units import Segmenter
 
 TEMPLATE: Final = "document: {document}; query: {query};"
 """The input for a pair. The end-of-text token follows it; the logit is computed from its hidden state."""
+
+FIRST_P_TOKENS: Final = 512
+LONG_P_TOKENS: Final = 1536
+"""Number of tokens at the start of each document that the paper's settings FirstP and LongP read."""
 
 END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
 """Names of the end token, in the order in which a tokenizer is asked for them."""
@@ -81,7 +85,9 @@ class MambaReranker(Pointwise):
 
     The input is "document: {unit}; query: {query};" and an end-of-text token, whose hidden state the head reads.
 
-    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated.
+    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated unless
+    ``document_tokens`` asks for it. The paper's FirstP and LongP are ``MambaReranker(model, "document",
+    document_tokens=FIRST_P_TOKENS)`` and ``LONG_P_TOKENS``.
 
     Parameters
     ----------
@@ -91,6 +97,8 @@ class MambaReranker(Pointwise):
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
     end_token : str, optional
         Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
+    document_tokens : int, optional
+        Number of tokens at the start of each unit that are read, not counting the template. Default: all.
     unit, device, dtype, tokenizer, **hub
         See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
     """
@@ -103,10 +111,14 @@ class MambaReranker(Pointwise):
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
         end_token: str | None = None,
+        document_tokens: int | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
         **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
+        if document_tokens is not None:
+            check_whole(document_tokens=document_tokens)
+        self.document_tokens = document_tokens
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
         loaded = load_checkpoint(
@@ -134,7 +146,7 @@ class MambaReranker(Pointwise):
         def sequences() -> Iterator[TokenSequence]:
             for pair in pairs:
                 stop_if(cancelled)
-                yield self._pairs.sequence(*pair)
+                yield self._pairs.sequence(*pair, self.document_tokens)
 
         runs = in_runs(sequences(), lambda s: len(s.input_ids), self.segment_tokens)
         options = self.segment_tokens, lambda _: stop_if(cancelled)

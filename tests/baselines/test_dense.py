@@ -107,6 +107,9 @@ def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
     assert (dense.similarity, seen["queries"]) == ("dot", ["Q: otter|"])
     texts = [f"P: {TEXT[u.start : u.end]}|" for u in UNITS]
     assert seen["units"] == sorted(texts, key=len)
+    Dense("mine", query_prefix="query: ", passage_prefix="").raw_scores("otter", TEXT, UNITS)
+    assert seen["queries"][1:] == ["query: otter|"]
+    assert seen["units"][len(UNITS) :] == [text.removeprefix("P: ") for text in sorted(texts, key=len)]
 
 
 def test_a_query_is_embedded_once_for_many_texts() -> None:

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
 from spscanner_rag.baselines import mamba_reranker
-from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader
+from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
@@ -82,15 +82,21 @@ def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) 
     assert reference(folder, QUERY, text[:-20]) != pytest.approx(expected, abs=1e-3)
 
 
-def test_the_first_tokens_of_a_document(tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    text, reader = TEXT * 3, PairReader.of(tiny_tokenizer)
+def test_the_first_tokens_of_a_document(
+    folder: Path, reranker: MambaReranker, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (FIRST_P_TOKENS, LONG_P_TOKENS) == (512, 1536)
+    text = TEXT * 3
     offsets = tiny_tokenizer.encode(text).offsets
     for pieces in (1 << 15, 16):  # long documents are tokenized in pieces
         monkeypatch.setattr(mamba_reranker, "_PIECE_CHARACTERS", pieces)
         for tokens in (1, 20, len(offsets) - 1, len(offsets), len(offsets) + 1):
+            first = loaded(folder, unit="document", document_tokens=tokens)
+            units = first.segment(text)
+            assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
             read = text[: offsets[min(tokens, len(offsets)) - 1][1]]
-            found = reader.sequence(QUERY, text, tokens).input_ids
-            np.testing.assert_array_equal(found, reader.sequence(QUERY, read).input_ids)
+            expected = reranker.score_texts(QUERY, [read])
+            np.testing.assert_allclose(first.score_units(QUERY, text, units), expected, atol=1e-5)
 
 
 def test_cancelled_between_forward_passes(folder: Path) -> None:
@@ -210,6 +216,7 @@ def test_other_end_tokens(folder: Path, tiny_tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"document_tokens": 0}, "document_tokens is 0"),
         ({"model": "./nowhere"}, "no such folder"),
         ({"device": "tpu"}, "device is 'tpu'"),
         ({"dtype": "int8"}, "dtype is 'int8'"),

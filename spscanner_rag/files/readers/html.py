@@ -1,6 +1,7 @@
 """HTML to text: what a page shows, without scripts, styles and markup.
 
-libxml2 (lxml) reads the page and mends what is broken in it. Its events become text at once, without a tree.
+libxml2 (lxml) reads the page and mends what is broken in it. Its events become text at once; only the items of
+reversed lists are counted in a tree.
 """
 
 import re

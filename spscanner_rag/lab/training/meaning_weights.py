@@ -163,12 +163,11 @@ def _answer_weights(
     """
     scores, answers = list[float](), list[bool]()
     for cosines, again, relevant in read:
-        for some, answer in ((relevant | True, True), (~relevant, False)):
-            if some.any() and (relevant.any() or not answer):
-                score = one_answers(cosines[some], None if again is None else again[some])
-                times = 2 if answer else 1  # so that about half of all answer
-                scores += [score] * times
-                answers += [answer] * times
+        whole, rest = np.ones_like(relevant), ~relevant
+        kinds = [(whole, True)] * 2 if relevant.any() else []  # twice, so that about half of all answer
+        for some, answer in [*kinds, (rest, False)] if rest.any() else kinds:
+            scores.append(one_answers(cosines[some], None if again is None else again[some]))
+            answers.append(answer)
     try:
         scale, shift = fit_platt(np.array(scores), answers)
     except ValueError:  # one kind only, or none that overlap
