@@ -46,26 +46,34 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Agent:
-    """Calls tools, and tells their errors from their answers."""
+    """Calls tools, each time as a client of its own, and tells their errors from their answers."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    def __init__(self, server: Any) -> None:
+        self.server = server
+
+    async def called(self, tool: str, **arguments: object) -> Any:
+        async with Client(self.server) as client:
+            return await client.call_tool(tool, arguments)
 
     async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
-        result = await self.client.call_tool(tool, arguments)
+        result = await self.called(tool, **arguments)
         assert not result.is_error, result.content
-        assert isinstance(result.structured_content, dict)
-        return result.structured_content
+        return dict(result.structured_content)
 
     async def refused(self, tool: str, **arguments: object) -> str:
-        result = await self.client.call_tool(tool, arguments)
+        result = await self.called(tool, **arguments)
         assert result.is_error, result.content
-        return str(result.content[0].text)  # type: ignore[union-attr]
+        return str(result.content[0].text)
 
 
 @pytest.fixture
 def library(tiny_scanner: Scanner, folder: Path) -> Library:
     return Library(tiny_scanner, [folder])
+
+
+@pytest.fixture
+def agent(library: Library) -> Agent:
+    return Agent(create_server(library))
 
 
 async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
@@ -81,13 +89,11 @@ async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
 
 
 @pytest.mark.parametrize("name", ["keeper.txt", "treaty.md", "inner/ship.txt", "inner/../keeper.txt"])
-async def test_passages_are_verbatim_within_the_tokens(name: str, library: Library, folder: Path) -> None:
-    async with Client(create_server(library)) as client:
-        result = await client.call_tool(
-            "search_document", {"path": name, "question": "Who signed?", "max_tokens": 500}
-        )
-    found, text = result.structured_content, result.content[0].text  # type: ignore[union-attr]
-    assert found is not None
+async def test_passages_are_verbatim_within_the_tokens(
+    name: str, agent: Agent, library: Library, folder: Path
+) -> None:
+    result = await agent.called("search_document", path=name, question="Who signed?", max_tokens=500)
+    found, text = result.structured_content, result.content[0].text
     assert library._scanner.count_tokens(text) <= 500
     (document,) = found["documents"]
     whole = (folder / name).read_text()
@@ -99,10 +105,9 @@ async def test_passages_are_verbatim_within_the_tokens(name: str, library: Libra
             assert passage["cite"] == f"treaty.md, {' > '.join(passage['headings'])}"
 
 
-async def test_a_page_is_told(library: Library, folder: Path, pdf_of: Callable[..., bytes]) -> None:
+async def test_a_page_is_told(agent: Agent, folder: Path, pdf_of: Callable[..., bytes]) -> None:
     (folder / "two.pdf").write_bytes(pdf_of([["It rained."], ["The keeper signed."]]))
-    async with Client(create_server(library)) as client:
-        found = await Agent(client)("search_document", path="two.pdf", question="Who signed?")
+    found = await agent("search_document", path="two.pdf", question="Who signed?")
     pages = {each["text"]: (each["page"], each["cite"]) for each in found["documents"][0]["passages"]}
     assert pages["The keeper signed."] == ("2", "two.pdf, page 2")
 
@@ -116,15 +121,14 @@ async def test_a_page_is_told(library: Library, folder: Path, pdf_of: Callable[.
         ("search_folder", {"folder": "."}),
     ],
 )
-async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object], library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        agent, ids, cursor = Agent(client), [], None
-        while cursor is not None or not ids:
-            given |= {"cursor": cursor}
-            found = await agent(tool, question="Who left?", max_tokens=700, **given)
-            ids += [passage["id"] for each in found["documents"] for passage in each["passages"]]
-            cursor = found["cursor"]
-            assert bool(cursor) == bool(found["passages_left"])
+async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object], agent: Agent) -> None:
+    ids, cursor = list[str](), None
+    while cursor is not None or not ids:
+        given |= {"cursor": cursor}
+        found = await agent(tool, question="Who left?", max_tokens=700, **given)
+        ids += [passage["id"] for each in found["documents"] for passage in each["passages"]]
+        cursor = found["cursor"]
+        assert bool(cursor) == bool(found["passages_left"])
     assert len(ids) == len(set(ids))
     assert len([one for one in ids if one.startswith(("keeper.txt#", "#"))]) == 5
 
@@ -152,23 +156,20 @@ async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object]
         ({"path": "keeper.txt", "cursor": "next"}, "cursor: got 'next'"),
     ],
 )
-async def test_a_search_refuses_by_name(given: dict[str, object], message: str, library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        refused = await Agent(client).refused("search_document", **{"question": "Who left?"} | given)
+async def test_a_search_refuses_by_name(given: dict[str, object], message: str, agent: Agent) -> None:
+    refused = await agent.refused("search_document", **{"question": "Who left?"} | given)
     assert message in refused
     assert "secret" not in refused.replace(str(given.get("path")), "")
 
 
 @pytest.mark.parametrize("where", ["..", "up", "/", ".hidden", "keeper.txt", "missing"])
-async def test_a_folder_outside_is_refused(where: str, library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        refused = await Agent(client).refused("search_folder", folder=where, question="Who left?")
+async def test_a_folder_outside_is_refused(where: str, agent: Agent) -> None:
+    refused = await agent.refused("search_folder", folder=where, question="Who left?")
     assert f"{where}: got no such folder" in refused
 
 
-async def test_a_folder_is_one_collection_and_says_what_it_left_out(library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        found = await Agent(client)("search_folder", question="Who signed the treaty?", max_tokens=20_000)
+async def test_a_folder_is_one_collection_and_says_what_it_left_out(agent: Agent) -> None:
+    found = await agent("search_folder", question="Who signed the treaty?", max_tokens=20_000)
     assert {each["path"] for each in found["documents"]} == {"treaty.md", "keeper.txt", "inner/ship.txt"}
     assert found["documents_read"] == 3
     assert "secret" not in str(found["documents"])
@@ -176,10 +177,9 @@ async def test_a_folder_is_one_collection_and_says_what_it_left_out(library: Lib
 
 
 @pytest.mark.parametrize(("limit", "value"), [("FOLDER_FILES", 2), ("FOLDER_CHARACTERS", 105)])
-async def test_many_files(limit: str, value: int, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_files(limit: str, value: int, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, limit, value)
-    async with Client(create_server(library)) as client:
-        found = await Agent(client)("search_folder", question="Who left?")
+    found = await agent("search_folder", question="Who left?")
     assert found["documents_read"] == 2
     assert any("too much in one folder" in note for note in found["not_read"])
 
@@ -204,39 +204,38 @@ MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
     ],
 )
 async def test_of_more_than_is_read_the_likeliest_documents_are(
-    question: str, meaning: Meaning | None, first: str, library: Library, monkeypatch: pytest.MonkeyPatch
+    question: str, meaning: Meaning | None, first: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "READ_TOKENS", 5)
     monkeypatch.setattr(Scanner, "meaning", meaning)
-    async with Client(create_server(library)) as client:
-        found = await Agent(client)("search_folder", question=question)
-        assert [each["path"] for each in found["documents"]] == [first]
-        assert found["not_read"][0].startswith("2 documents that are less likely")
-        monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the first by words is left to choose from
-        again = await Agent(client)("search_folder", question=question + " The keeper wrote the date?")
-        assert [each["path"] for each in again["documents"]] == ["keeper.txt"]
+    found = await agent("search_folder", question=question)
+    assert [each["path"] for each in found["documents"]] == [first]
+    assert found["not_read"][0].startswith("2 documents that are less likely")
+    monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the first by words is left to choose from
+    again = await agent("search_folder", question=question + " The keeper wrote the date?")
+    assert [each["path"] for each in again["documents"]] == ["keeper.txt"]
 
 
-async def test_a_cursor_is_bound_to_question_and_content(library: Library, folder: Path) -> None:
-    async with Client(create_server(library)) as client:
-        agent = Agent(client)
-        asked: dict[str, Any] = {"question": "Who left?", "max_tokens": 500}
-        cursor = (await agent("search_document", path="keeper.txt", **asked))["cursor"]
-        of_folder = (await agent("search_folder", **asked | {"max_tokens": 700}))["cursor"]
-        for other in ({"path": "treaty.md"}, {"path": "keeper.txt", "question": "Why?"}, {"text": KEEPER}):
-            refused = await agent.refused("search_document", **asked | other | {"cursor": cursor})
-            assert "of another question or document" in refused
-        with (folder / "keeper.txt").open("a") as file:
-            file.write(" It snowed.")
-        assert "keeper.txt has changed" in await agent.refused(
-            "search_document", path="keeper.txt", cursor=cursor, **asked
-        )
-        assert "a file of the folder has changed" in await agent.refused(
-            "search_folder", cursor=of_folder, **asked
-        )
+async def test_a_cursor_is_bound_to_question_and_content(agent: Agent, folder: Path) -> None:
+    asked: dict[str, Any] = {"question": "Who left?", "max_tokens": 500}
+    cursor = (await agent("search_document", path="keeper.txt", **asked))["cursor"]
+    of_folder = (await agent("search_folder", **asked | {"max_tokens": 700}))["cursor"]
+    for other in ({"path": "treaty.md"}, {"path": "keeper.txt", "question": "Why?"}, {"text": KEEPER}):
+        refused = await agent.refused("search_document", **asked | other | {"cursor": cursor})
+        assert "of another question or document" in refused
+    with (folder / "keeper.txt").open("a") as file:
+        file.write(" It snowed.")
+    assert "keeper.txt has changed" in await agent.refused(
+        "search_document", path="keeper.txt", cursor=cursor, **asked
+    )
+    assert "a file of the folder has changed" in await agent.refused(
+        "search_folder", cursor=of_folder, **asked
+    )
 
 
-async def test_a_known_question_needs_no_reading(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_known_question_needs_no_reading(
+    agent: Agent, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scans: list[object] = []
     scan_many = library._scanner.scan_many
 
@@ -245,31 +244,29 @@ async def test_a_known_question_needs_no_reading(library: Library, monkeypatch: 
         return scan_many(*pairs, **options)
 
     monkeypatch.setattr(library._scanner, "scan_many", counted)
-    async with Client(create_server(library)) as client:
-        agent = Agent(client)
-        answers = [await agent("search_document", path="keeper.txt", question="Who left?") for _ in range(10)]
-        assert len(scans) == 1
-        assert all(answer == answers[0] for answer in answers)
-        monkeypatch.setattr(module, "KEPT_CHARACTERS", 1)
-        await agent("search_document", path="treaty.md", question="Who left?")
-        assert len(library._kept) == 1
+    answers = [await agent("search_document", path="keeper.txt", question="Who left?") for _ in range(10)]
+    assert len(scans) == 1
+    assert all(answer == answers[0] for answer in answers)
+    monkeypatch.setattr(module, "KEPT_CHARACTERS", 1)
+    await agent("search_document", path="treaty.md", question="Who left?")
+    assert len(library._kept) == 1
 
 
 @pytest.mark.parametrize("given", [{"path": "keeper.txt"}, {"text": KEEPER}])
-async def test_a_passage_with_its_neighbours(given: dict[str, str], library: Library, folder: Path) -> None:
-    async with Client(create_server(library)) as client:
-        agent = Agent(client)
-        found = await agent("search_document", question="dry well", **given)
-        well = next(one for one in found["documents"][0]["passages"] if one["text"] == "The well was dry.")
-        alone = await agent("read_passage", id=well["id"], neighbours=0)
-        assert alone["text"] == well["text"]
-        one = await agent("read_passage", id=well["id"], neighbours=1)
-        assert one["text"] == "He signed the treaty. The well was dry. A bell rang twice."
-        assert (await agent("read_passage", id=one["id"], neighbours=50))["text"] == KEEPER
-        (folder / "keeper.txt").write_text("Changed. " + KEEPER)
-        library._kept.clear()
-        message = await agent.refused("read_passage", id=well["id"])
-        assert ("keeper.txt has changed" if "path" in given else "no longer in memory") in message
+async def test_a_passage_with_its_neighbours(
+    given: dict[str, str], agent: Agent, library: Library, folder: Path
+) -> None:
+    found = await agent("search_document", question="dry well", **given)
+    well = next(one for one in found["documents"][0]["passages"] if one["text"] == "The well was dry.")
+    alone = await agent("read_passage", id=well["id"], neighbours=0)
+    assert alone["text"] == well["text"]
+    one = await agent("read_passage", id=well["id"], neighbours=1)
+    assert one["text"] == "He signed the treaty. The well was dry. A bell rang twice."
+    assert (await agent("read_passage", id=one["id"], neighbours=50))["text"] == KEEPER
+    (folder / "keeper.txt").write_text("Changed. " + KEEPER)
+    library._kept.clear()
+    message = await agent.refused("read_passage", id=well["id"])
+    assert ("keeper.txt has changed" if "path" in given else "no longer in memory") in message
 
 
 @pytest.mark.parametrize(
@@ -284,23 +281,20 @@ async def test_a_passage_with_its_neighbours(given: dict[str, str], library: Lib
         ("x" * 5000, "4200 characters"),
     ],
 )
-async def test_an_invented_id_is_refused(passage_id: str, message: str, library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        assert message in await Agent(client).refused("read_passage", id=passage_id)
+async def test_an_invented_id_is_refused(passage_id: str, message: str, agent: Agent) -> None:
+    assert message in await agent.refused("read_passage", id=passage_id)
 
 
 @pytest.mark.parametrize("words", ["x" * 5000, "Ω" * 3000, "東京" * 2000])
-async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        agent = Agent(client)
-        found = await agent("search_document", text=words, question="Which ship?", max_tokens=500)
-        part = found["documents"][0]["passages"][0]
+async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, agent: Agent) -> None:
+    found = await agent("search_document", text=words, question="Which ship?", max_tokens=500)
+    part = found["documents"][0]["passages"][0]
+    end = part["end"]
+    for _ in range(3):
+        assert words[part["start"] : part["end"]] == part["text"]
+        part = await agent("read_passage", id=part["rest"], neighbours=0, max_tokens=500)
+        assert part["start"] == end
         end = part["end"]
-        for _ in range(3):
-            assert words[part["start"] : part["end"]] == part["text"]
-            part = await agent("read_passage", id=part["rest"], neighbours=0, max_tokens=500)
-            assert part["start"] == end
-            end = part["end"]
 
 
 @contextmanager
@@ -343,7 +337,7 @@ async def test_progress_and_cancelling(by: str, library: Library, monkeypatch: p
             group.cancel_scope.cancel()
         assert await anyio.to_thread.run_sync(ended.wait, 10)
         monkeypatch.undo()
-        assert await Agent(client)("search_document", question="Why?", path="keeper.txt")
+        assert await Agent(server)("search_document", question="Why?", path="keeper.txt")
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
@@ -351,8 +345,7 @@ async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
     found: list[dict[str, Any]] = []
 
     async def ask(address: str, question: str) -> None:
-        async with Client(address) as client:
-            found.append(await Agent(client)("search_folder", question=question))
+        found.append(await Agent(address)("search_folder", question=question))
 
     with served(library) as address:
         async with anyio.create_task_group() as group:
@@ -362,7 +355,7 @@ async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
         async with Client(address) as client:
             with pytest.raises(Exception, match=r"(?i)error|large|413"):
                 await client.call_tool("search_document", {"question": "Who?", "text": "x" * 2**21})
-            assert await Agent(client)("search_document", question="Who left?", path="keeper.txt")
+        assert await Agent(address)("search_document", question="Who left?", path="keeper.txt")
 
 
 @pytest.mark.slow
@@ -378,14 +371,13 @@ async def test_the_program_speaks_by_its_standard_streams(tiny_checkpoint: Path,
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    asked = {"question": "Who left?", "path": "keeper.txt"}
     async with Client(stdio_client(started)) as client:
-        agent = Agent(client)
-        found = await agent("search_document", question="Who left?", path="keeper.txt")
-        assert len(found["documents"][0]["passages"]) == 5
-        assert "8000000 characters" in await agent.refused(
-            "search_document", question="Who left?", text="x" * 50_000_000
-        )
-        assert await agent("search_document", question="Who left?", path="keeper.txt") == found
+        first = await client.call_tool("search_document", asked)
+        assert len(first.structured_content["documents"][0]["passages"]) == 5  # type: ignore[index]
+        large = await client.call_tool("search_document", asked | {"path": "", "text": "x" * 50_000_000})
+        assert "8000000 characters" in str(large.content)
+        assert (await client.call_tool("search_document", asked)).content == first.content
 
 
 def test_a_folder_that_is_not_there_is_refused_first(run: Callable[..., Any], tmp_path: Path) -> None:  # noqa: F811

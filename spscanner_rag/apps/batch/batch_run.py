@@ -27,7 +27,8 @@ from spscanner_rag.text.units import readable
 
 Form = Literal["parquet", "jsonl"]
 
-Record = dict[str, Any]  # one line of a part; `schema` lists its columns
+Record = dict[str, Any]  # one line of a part
+COLUMNS = "id query_id document_score sentence_count tokens sentences error".split()
 
 
 def scan_rows(
@@ -68,15 +69,9 @@ def _alone(scanner: Scanner, pair: tuple[str, str | TextFile]) -> ScanResult | s
 
 
 def _record(row: Row, result: ScanResult | str, selection: Selection, texts: bool) -> Record:
-    own: Record = {
-        "id": readable(row.id),
-        "query_id": None if row.query_id is None else readable(row.query_id),
-        "document_score": None,
-        "sentence_count": None,
-        "tokens": None,
-        "sentences": [],
-        "error": None,
-    }
+    own: Record = dict.fromkeys(COLUMNS) | {"id": readable(row.id), "sentences": []}
+    if row.query_id is not None:
+        own["query_id"] = readable(row.query_id)
     if isinstance(result, str):
         return own | {"error": readable(result)[:500]}
     section = row.document.section if isinstance(row.document, TextFile) else None
@@ -175,25 +170,11 @@ def schema() -> Any:  # noqa: ANN401 - pyarrow's
     """The columns of a Parquet part, the same in every part."""
     import pyarrow as pa
 
-    sentence = {
-        "start": pa.int64(),
-        "end": pa.int64(),
-        "score": pa.float32(),
-        "logit": pa.float32(),
-        "text": pa.string(),
-        "section": pa.string(),
-    }
-    return pa.schema(
-        {
-            "id": pa.string(),
-            "query_id": pa.string(),
-            "document_score": pa.float32(),
-            "sentence_count": pa.int64(),
-            "tokens": pa.int64(),
-            "sentences": pa.list_(pa.struct(list(sentence.items()))),
-            "error": pa.string(),
-        }
-    )
+    text, whole, number = pa.string(), pa.int64(), pa.float32()
+    places = {"start": whole, "end": whole, "score": number, "logit": number, "text": text, "section": text}
+    kinds = {"document_score": number, "sentence_count": whole, "tokens": whole}
+    kinds["sentences"] = pa.list_(pa.struct(list(places.items())))
+    return pa.schema([(name, kinds.get(name, text)) for name in COLUMNS])
 
 
 IDENTITY = "_batch.json"  # readers of Parquet folders leave out names that begin with an underscore

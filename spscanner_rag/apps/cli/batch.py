@@ -72,7 +72,7 @@ def batch(
     """
     from spscanner_rag.apps.batch.batch_run import Work, default_form, run_batch
     from spscanner_rag.apps.batch.inputs import Columns, plan_of
-    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+    from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 
     columns = Columns(id_column, query_column, text_column)
@@ -84,14 +84,11 @@ def batch(
     scanner = computes.scanner(model, segment_tokens)
     work = Work(columns, asked, selection, default_form(), texts)
     identity = identity_of("scanner", scanner) | {"dtype": computes.dtype}
-    console = open_console(sys.stderr)
-    with progress_bars(console, disable=not shows_progress(progress)) as bars:
-        bar = bars.add_task("parts", total=None)
-
-        def show(state: "Progress") -> None:
-            bars.update(bar, completed=state.found + state.done, total=state.parts)
-
-        done = run_batch(plan, work, identity, out, scanner, show)
+    with progress_bars(shows_progress(progress)) as bars:
+        show = new_bar(bars, "parts")
+        done = run_batch(
+            plan, work, identity, out, scanner, lambda run: show(run.found + run.done, run.parts)
+        )
     _write_summary(done, out)
     if done.failures:
         raise typer.Exit(INCOMPLETE)

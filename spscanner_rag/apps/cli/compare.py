@@ -110,7 +110,7 @@ def compare(
     use_threads(computes.threads)
     scorers = {label: scorer_of(name, computes.loading(unit)) for label, (name, unit, _) in settings.items()}
     turns = len(documents) * len(scorers)
-    with retriever_progress(shows_progress(progress), turns, sys.stderr) as started:
+    with retriever_progress(shows_progress(progress), turns) as started:
         comparisons = compare_together(
             query,
             documents,

@@ -1,6 +1,5 @@
 """The documents that a command reads, and the files that it writes results and texts to."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,11 +77,11 @@ class OutputOptions:
         self, paths: Sequence[str], cache: ReadCache | None = None, progress: bool = False
     ) -> list[TextFile]:
         """Read files and folders whose place the output does not take; say what is left out of a folder."""
-        from spscanner_rag.apps.pages.terminal import scan_progress
+        from spscanner_rag.apps.pages.terminal import page_progress
 
         check_output(self.out, paths)
         reader = cache.read if cache else read
-        with scan_progress(progress, sys.stderr, "pages") as start:
+        with page_progress(progress) as start:
             documents = read_all(paths, tell, lambda path: reader(path, progress=start(path)))
         check_output(self.out, [document.path for document in documents])
         _text_files(self.text_out, documents)

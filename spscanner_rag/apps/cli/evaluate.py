@@ -4,13 +4,7 @@ from pathlib import Path
 
 import typer
 
-from spscanner_rag.apps.cli.evaluation_options import (
-    AnswerOptions,
-    Compared,
-    CorpusOptions,
-    QuestionOptions,
-    Variants,
-)
+from spscanner_rag.apps.cli.evaluation_options import EvaluationOptions
 from spscanner_rag.apps.cli.options import RetrieverOptions, argument, grouped, option, tell
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json (one number a row),
@@ -31,25 +25,12 @@ def evaluate(
     ),
     out: Path = option(..., "Folder for the results."),
     *,
-    compared: Compared,
-    which: QuestionOptions,
-    variants: Variants,
-    of_many: CorpusOptions,
-    answers: AnswerOptions,
+    options: EvaluationOptions,
     computes: RetrieverOptions,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
-    from spscanner_rag.apps.cli.evaluation_run import EvaluationRun
+    from spscanner_rag.apps.cli.evaluation_run import run_evaluation
 
-    run = EvaluationRun(
-        data=data,
-        compared=compared,
-        which=which,
-        variants=variants,
-        of_many=of_many,
-        answers=answers,
-        computes=computes,
-    )
-    if stopped := run.write_to(out):
+    if stopped := run_evaluation(data, options, computes, out):
         tell(f"ended early: {stopped}; the same command goes on, and asks nothing again that has a reply")
         raise typer.Exit(ENDED_EARLY)

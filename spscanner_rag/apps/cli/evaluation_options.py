@@ -1,7 +1,6 @@
-"""Options of ``spscanner eval``, in groups that check themselves."""
+"""Options of ``spscanner eval``, which check themselves."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,16 +10,9 @@ if TYPE_CHECKING:
     from spscanner_rag.lab.evaluation.settings import Setting
 
 
-def refuse_given(options: Mapping[str, object], why: str) -> None:
-    """Raise ``ValueError`` for the first of these options that was given."""
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(f"got {name} {why}")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Compared:
-    """The retrievers and their units."""
+class EvaluationOptions:
+    """What is compared, on which questions, and what is measured; ``ValueError`` for options that clash."""
 
     retrievers: str = option(
         "scanner,bm25,dense", "Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ..."
@@ -29,57 +21,18 @@ class Compared:
         "sentence",
         "Comma-separated: sentence, chunk or chunk:WORDS, passage, document. The scanner has sentences only.",
     )
-
-    @cached_property
-    def units(self) -> list[str]:
-        """The kinds of units."""
-        from spscanner_rag.baselines.units import segmenter_of
-
-        units = names_in("--unit", self.unit)
-        for kind in units:
-            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
-        return units
-
-    @cached_property
-    def settings(self) -> "list[Setting]":
-        """Every retriever with every unit that it ranks."""
-        from spscanner_rag.lab.evaluation.settings import settings_of
-        from spscanner_rag.lab.retriever_names import check_name
-
-        names = names_in("--retrievers", self.retrievers)
-        for name in names:
-            check_name(name)
-        return settings_of(names, self.units)
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionOptions:
-    """The choice of questions."""
-
     max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
     seed: int = option(0, "Decides which questions, and the intervals.", least=0)
     held_out: list[str] | None = option(
         None, "Only the tenth of these sources' documents that training leaves out.", "SOURCE..."
     )
     skip_bad: bool = option(False, "Count bad lines and go on.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variants:
-    """Runs on single documents that measure something more."""
-
     context_ablation: bool = option(
         False, "Also each scanner on single units, on chunks and on windows of 1,024 tokens."
     )
     calibration: bool = option(
         False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusOptions:
-    """Runs in which a question is asked of many documents."""
-
     corpus: bool = option(
         False, "Ask every question of all documents of its source together, not of its own alone."
     )
@@ -108,59 +61,6 @@ class CorpusOptions:
         "logsumexp, first, or long (--unit document).",
     )
     split: str = option("test", "With BEIR: which judgements, qrels/SPLIT.tsv.")
-
-    def measured(self) -> tuple[int, ...]:
-        """The cut-offs, ascending; default those of the paper."""
-        from spscanner_rag.lab.evidence.metrics import CUTOFFS
-
-        if not self.cutoffs:
-            return CUTOFFS
-        words = [word.strip() for word in self.cutoffs.split(",")]
-        if not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**6 for word in words):
-            raise ValueError(
-                f"--cutoffs: got {self.cutoffs!r}; expected whole numbers such as 1,2,5,10,20,50,100"
-            )
-        return tuple(sorted({int(word) for word in words}))
-
-    def stages(self, is_corpus: bool, variants: Variants, few: bool = False) -> list[str]:
-        """The first stages, of ``few`` documents by default none; ``ValueError`` for options that clash."""
-        from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
-        from spscanner_rag.results.document_score import check_aggregation
-
-        check_aggregation(self.aggregation)
-        if not is_corpus:
-            needing = {"--aggregation": self.aggregation if self.aggregation != "max" else None,
-                       "--first-stage": self.first_stage,
-                       "--document-characters": self.document_characters}  # fmt: skip
-            refuse_given(needing, "without --corpus; expected both, or neither")
-            return []
-        for name in ("context_ablation", "calibration"):
-            if getattr(variants, name):
-                raise ValueError(
-                    f"got --corpus and --{name.replace('_', '-')}; expected one of them: make two runs, each "
-                    "with its own --out"
-                )
-        return first_stages_of(self.first_stage or (NO_STAGE if few or self.among is not None else WORDS))
-
-
-def first_stages_of(value: str) -> list[str]:
-    """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
-    from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
-    from spscanner_rag.lab.retriever_names import NameParts, check_name
-
-    names = names_in("--first-stage", value)
-    for name in names:
-        if name not in (NO_STAGE, WORDS):
-            check_name(name)
-            if NameParts.of(name).kind in ("scanner", "remote"):
-                raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
-    return names
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerOptions:
-    """Answers of a language model; ``ValueError`` for options that do not go together."""
-
     answers: str | None = option(
         None,
         "Language model that answers the questions from the best 50 sentences, or 5 chunks, of each "
@@ -195,12 +95,80 @@ class AnswerOptions:
 
     def __post_init__(self) -> None:
         if self.answers is None:
-            needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
-                       "--max-requests": self.max_requests, "--answer-units": self.answer_units,
-                       "--answer-words": self.answer_words}  # fmt: skip
-            refuse_given(needing, "without --answers; expected both, or neither")
+            needing = "judge direct_answers max_requests answer_units answer_words"
+            self.refuse(needing, "without --answers; expected both, or neither")
         from spscanner_rag.lab.evidence.questions import ANSWER_FORMS
 
         if self.answer_form is not None and self.answer_form not in ANSWER_FORMS:
             forms = ", ".join(ANSWER_FORMS)
             raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {forms}")
+
+    def refuse(self, names: str, why: str) -> None:
+        """Raise ``ValueError`` for the first of these options that was given."""
+        defaults = {each.name: each.default.default for each in fields(self)}
+        for name in names.split():
+            if getattr(self, name) != defaults[name]:
+                raise ValueError(f"got --{name.replace('_', '-')} {why}")
+
+    @cached_property
+    def units(self) -> list[str]:
+        """The kinds of units."""
+        from spscanner_rag.baselines.units import segmenter_of
+
+        units = names_in("--unit", self.unit)
+        for kind in units:
+            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
+        return units
+
+    @cached_property
+    def settings(self) -> "list[Setting]":
+        """Every retriever with every unit that it ranks."""
+        from spscanner_rag.lab.evaluation.settings import settings_of
+        from spscanner_rag.lab.retriever_names import check_name
+
+        names = names_in("--retrievers", self.retrievers)
+        for name in names:
+            check_name(name)
+        return settings_of(names, self.units)
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """The cut-offs, ascending; default those of the paper."""
+        from spscanner_rag.lab.evidence.metrics import CUTOFFS
+
+        if not self.cutoffs:
+            return CUTOFFS
+        words = [word.strip() for word in self.cutoffs.split(",")]
+        if not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**6 for word in words):
+            raise ValueError(
+                f"--cutoffs: got {self.cutoffs!r}; expected whole numbers such as 1,2,5,10,20,50,100"
+            )
+        return tuple(sorted({int(word) for word in words}))
+
+    def stages(self, is_corpus: bool, few: bool = False) -> list[str]:
+        """The first stages, of ``few`` documents by default none; ``ValueError`` for options that clash."""
+        from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
+        from spscanner_rag.results.document_score import check_aggregation
+
+        check_aggregation(self.aggregation)
+        if not is_corpus:
+            needing = "aggregation first_stage document_characters"
+            self.refuse(needing, "without --corpus; expected both, or neither")
+            return []
+        alone = "and --corpus; expected one of them: make two runs, each with its own --out"
+        self.refuse("context_ablation calibration", alone)
+        return first_stages_of(self.first_stage or (NO_STAGE if few or self.among is not None else WORDS))
+
+
+def first_stages_of(value: str) -> list[str]:
+    """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
+    from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
+    from spscanner_rag.lab.retriever_names import NameParts, check_name
+
+    names = names_in("--first-stage", value)
+    for name in names:
+        if name not in (NO_STAGE, WORDS):
+            check_name(name)
+            if NameParts.of(name).kind in ("scanner", "remote"):
+                raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
+    return names

@@ -6,24 +6,16 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.evaluation_options import (
-    AnswerOptions,
-    Compared,
-    CorpusOptions,
-    QuestionOptions,
-    Variants,
-    refuse_given,
-)
+from spscanner_rag.apps.cli.evaluation_options import EvaluationOptions
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.options import RetrieverOptions, tell
-from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
 from spscanner_rag.lab.evaluation.ablation import ablated, ablations, scanners_among
@@ -50,7 +42,7 @@ from spscanner_rag.lab.evidence.sampling import only_held_out
 from spscanner_rag.lab.llm.asking import Asker, Budget
 from spscanner_rag.lab.llm.language_models import named_model
 from spscanner_rag.lab.llm.replies import ReplyFile
-from spscanner_rag.lab.retriever_names import scorer_of
+from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.scan.devices import processor_name, use_threads
 from spscanner_rag.scan.prepare import bundled_token_counter
 from spscanner_rag.scorers import Scorer
@@ -58,121 +50,110 @@ from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.token_counts import resolve_counter
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluationRun:
-    """The options of a run; what they name is read and checked before anything is written."""
+def run_evaluation(
+    data: Sequence[Path], options: EvaluationOptions, computes: RetrieverOptions, out: Path
+) -> str:
+    """Run in a folder, write all files, show the result, and return why it ended early, if it did.
 
-    data: Sequence[Path]
-    compared: Compared
-    which: QuestionOptions
-    variants: Variants
-    of_many: CorpusOptions
-    answers: AnswerOptions
-    computes: RetrieverOptions
+    What the options name is read and checked before anything is written.
+    """
+    study, documents, bad = _study_of(data, options)
+    answering = None if options.answers is None else Answering(options, study)
+    run_arguments = {
+        "max_questions": options.max_questions,
+        "seed": options.seed,
+        "held_out": sorted(options.held_out or []),
+        "device": computes.device,
+        "dtype": computes.dtype,
+        "trust_remote_code": computes.trust_remote_code,
+        "version": __version__,
+        **study.arguments,
+    }
+    refuse_in_use(out)
+    check_arguments(out, run_arguments)
+    titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
+    use_threads(computes.threads)
+    loaded, scorers = _scorers(options, computes.loading(titles=titles), study, len(documents))
+    identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
+    with folder_lock(out) as leftovers:  # the first write, after everything is loaded
+        file = RecordFile(out, run_arguments | {"retrievers": identities})
+        if file.records:
+            tell(f"{out}: found {len(file.records):,} records of an earlier run, which are kept")
+        if leftovers:
+            tell(f"{out}: removed {len(leftovers):,} unfinished files of a run that was killed")
+        count_tokens = bundled_token_counter()  # the same for all settings, and offline
+        with progress_bars(None) as bars:
+            for ask in study.asks:
+                ask.run(scorers, titles, count_tokens, file, new_bar(bars, ask.setting.label))
+        result, stopped = study.result(list(file.records.values())), ""
+        if answering is not None:
+            write_result(result, out, _run_facts(bad))  # what an interruption leaves
+            result, stopped = answering.added_to(result, scorers, titles, out)
+        write_result(result, out, _run_facts(bad))
+    show_result(result, out)
+    return stopped
 
-    def write_to(self, out: Path) -> str:
-        """Run, write all files, show the result, and return why it ended early, if it did."""
-        study, _, bad = self._study
-        answering = None if self.answers.answers is None else Answering(self.answers, study)
-        run_arguments = {
-            "max_questions": self.which.max_questions,
-            "seed": self.which.seed,
-            "held_out": sorted(self.which.held_out or []),
-            "device": self.computes.device,
-            "dtype": self.computes.dtype,
-            "trust_remote_code": self.computes.trust_remote_code,
-            "version": __version__,
-            **study.arguments,
-        }
-        refuse_in_use(out)
-        check_arguments(out, run_arguments)
-        titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
-        loaded, scorers = self._scorers(titles)
-        identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
-        with folder_lock(out) as leftovers:  # the first write, after everything is loaded
-            file = RecordFile(out, run_arguments | {"retrievers": identities})
-            if file.records:
-                tell(f"{out}: found {len(file.records):,} records of an earlier run, which are kept")
-            if leftovers:
-                tell(f"{out}: removed {len(leftovers):,} unfinished files of a run that was killed")
-            count_tokens = bundled_token_counter()  # the same for all settings, and offline
-            with _bars() as bars:
-                for ask in study.asks:
-                    bar = bars.add_task(one_line(ask.setting.label), total=None)
 
-                    def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
-                        bars.update(bar, completed=done, total=total)
+def _study_of(data: Sequence[Path], options: EvaluationOptions) -> tuple[Study, list[Document], int]:
+    """The study, its documents, and the number of their bad lines that were left out."""
+    settings, measured, sample = options.settings, options.measured, (options.max_questions, options.seed)
+    judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
+    exact = len(data) == 1 and is_chunking(data[0])
+    is_corpus = options.corpus or options.among is not None or judged_folder is not None or exact
+    own: dict[str, Any] = {
+        "cutoffs": measured,
+        "aggregation": options.aggregation,
+        "first_stages": options.stages(is_corpus, few=exact),
+        "read_documents": options.read_documents,
+    }
+    if judged_folder is not None:
+        of_files = "among document_characters held_out max_questions"
+        options.refuse(of_files, "with a folder in BEIR's layout; expected it with question files")
+        judged = read_beir(judged_folder, options.split)
+        return judged_study_of(settings, judged, options.seed, **own), list(judged.documents), 0
+    documents, bad = (read_chunking(data[0]), 0) if exact else _documents(data, options)
+    if is_corpus:
+        own |= {"among": options.among, "characters": options.document_characters, "exact": exact}
+        return corpus_study_of(settings, documents, *sample, **own), documents, bad
+    scanners = scanners_among(settings) if options.context_ablation else []
+    study = study_of(
+        [*settings, *(shorter for name in scanners for shorter in ablations(name))],
+        documents,
+        *sample,
+        calibration=options.calibration,
+        cutoffs=measured,
+        answered=options.answers is not None,
+    )
+    return study, documents, bad
 
-                    ask.run(scorers, titles, count_tokens, file, show)
-            result, stopped = study.result(list(file.records.values())), ""
-            if answering is not None:
-                write_result(result, out, _run_facts(bad))  # what an interruption leaves
-                result, stopped = answering.added_to(result, scorers, titles, out)
-            write_result(result, out, _run_facts(bad))
-        show_result(result, out)
-        return stopped
 
-    @cached_property
-    def _study(self) -> tuple[Study, list[Document], int]:
-        """The study, its documents, and the number of their bad lines that were left out."""
-        data, which, of_many, settings = self.data, self.which, self.of_many, self.compared.settings
-        measured = of_many.measured()
-        judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
-        exact = len(data) == 1 and is_chunking(data[0])
-        is_corpus = of_many.corpus or of_many.among is not None or judged_folder is not None or exact
-        stages = of_many.stages(is_corpus, self.variants, few=exact)
-        own: dict[str, Any] = {"cutoffs": measured, "aggregation": of_many.aggregation, "first_stages": stages,
-                               "read_documents": of_many.read_documents}  # fmt: skip
-        if judged_folder is not None:
-            of_files = {"--among": of_many.among, "--document-characters": of_many.document_characters,
-                        "--held-out": which.held_out, "--max-questions": which.max_questions}  # fmt: skip
-            refuse_given(of_files, "with a folder in BEIR's layout; expected it with question files")
-            judged = read_beir(judged_folder, of_many.split)
-            return judged_study_of(settings, judged, which.seed, **own), list(judged.documents), 0
-        documents, bad = (read_chunking(data[0]), 0) if exact else self._documents()
-        if is_corpus:
-            own |= {"among": of_many.among, "characters": of_many.document_characters, "exact": exact}
-            study = corpus_study_of(settings, documents, which.max_questions, which.seed, **own)
-            return study, documents, bad
-        scanners = scanners_among(settings) if self.variants.context_ablation else []
-        study = study_of(
-            [*settings, *(shorter for name in scanners for shorter in ablations(name))],
-            documents,
-            which.max_questions,
-            which.seed,
-            calibration=self.variants.calibration,
-            cutoffs=measured,
-            answered=self.answers.answers is not None,
-        )
-        return study, documents, bad
+def _documents(data: Sequence[Path], options: EvaluationOptions) -> tuple[list[Document], int]:
+    """The documents of question files, and how many bad lines were left out."""
+    bad: list[DataError] = []
+    every = read_documents(data, bad.append if options.skip_bad else None, distinct=True)
+    documents = list(only_held_out(every, options.held_out or []))
+    for error in bad[:5]:
+        tell(f"left out: {error}")
+    return documents, len(bad)
 
-    def _documents(self) -> tuple[list[Document], int]:
-        """The documents of question files, and how many bad lines were left out."""
-        bad: list[DataError] = []
-        every = read_documents(self.data, bad.append if self.which.skip_bad else None, distinct=True)
-        documents = list(only_held_out(every, self.which.held_out or []))
-        for error in bad[:5]:
-            tell(f"left out: {error}")
-        return documents, len(bad)
 
-    def _scorers(self, titles: dict[str, str]) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
-        """The scorers by name and by setting; a missing one is reported before any work."""
-        study, documents, _ = self._study
-        options = self.computes.loading(titles=titles)
-        asked = list(self.compared.settings)
-        if study.kind in ("corpora", "judged"):
-            # a text is one of many, and comes back with the next question
-            kinds = {*self.compared.units, "sentence", "chunk"}
-            options = replace(options, keep_texts=len(documents) * len(kinds))
-            asked += study.stages
-        use_threads(self.computes.threads)
-        loaded = {name: scorer_of(name, options) for name in dict.fromkeys(each.retriever for each in asked)}
-        scorers = {setting: loaded[setting.retriever] for setting in asked}
-        if self.variants.context_ablation:
-            for name in scanners_among(self.compared.settings):
-                scorers |= ablated(name, options)
-                loaded.setdefault(name, scorer_of(name, options))  # whose variants they are
-        return loaded, scorers
+def _scorers(
+    options: EvaluationOptions, loading: Options, study: Study, documents: int
+) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
+    """The scorers by name and by setting; a missing one is reported before any work."""
+    asked = list(options.settings)
+    if study.kind in ("corpora", "judged"):
+        # a text is one of many, and comes back with the next question
+        kinds = {*options.units, "sentence", "chunk"}
+        loading = replace(loading, keep_texts=documents * len(kinds))
+        asked += study.stages
+    loaded = {name: scorer_of(name, loading) for name in dict.fromkeys(each.retriever for each in asked)}
+    scorers = {setting: loaded[setting.retriever] for setting in asked}
+    if options.context_ablation:
+        for name in scanners_among(options.settings):
+            scorers |= ablated(name, loading)
+            loaded.setdefault(name, scorer_of(name, loading))  # whose variants they are
+    return loaded, scorers
 
 
 def _run_facts(bad: int) -> dict[str, str]:
@@ -185,11 +166,6 @@ def _run_facts(bad: int) -> dict[str, str]:
     }
 
 
-def _bars() -> Any:  # noqa: ANN401 - rich's
-    console = open_console(sys.stderr)
-    return progress_bars(console, disable=not console.is_terminal)
-
-
 class Answering:
     """The answers to the questions of a study, whose models are loaded before any work.
 
@@ -197,7 +173,7 @@ class Answering:
     model.
     """
 
-    def __init__(self, options: AnswerOptions, study: Study) -> None:
+    def __init__(self, options: EvaluationOptions, study: Study) -> None:
         if study.kind != "documents":
             raise ValueError(
                 "got --answers with --corpus, --among or a folder in BEIR's layout; expected questions "
@@ -223,14 +199,9 @@ class Answering:
         if options.direct_answers:
             sources.append(whole_documents(options.direct_window))
         sets: list[AnswerSet] = []
-        with _bars() as bars:
+        with progress_bars(None) as bars:
             for source in sources:
-                bar = bars.add_task(one_line(f"answers from {source.label}"), total=None)
-
-                def show(done: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
-                    bars.update(bar, completed=done)
-
-                shown = replace(asker, progress=show)
+                shown = replace(asker, progress=new_bar(bars, f"answers from {source.label}"))
                 form: Any = options.answer_form  # one of the known ones
                 sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
         rows = answer_rows(sets, self.study.seed)

@@ -226,17 +226,14 @@ class _Reading:
     @contextmanager
     def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[[int, str], None]]:
         """Within the block, one bar over the tokens of all texts: what shows those read and of what."""
-        if not self.progress or not texts:
-            yield lambda read, of: None
-            return
         from rich.progress import TextColumn, TimeRemainingColumn
 
-        from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+        from spscanner_rag.apps.pages.terminal import progress_bars
 
-        console, total = open_console(sys.stderr), sum(len(each.input_ids) for each in texts)
+        total = sum(len(each.input_ids) for each in texts)
         first: tuple[float, int] | None = None  # report: what comes before it is loading, too
         columns = TextColumn("tokens"), TimeRemainingColumn()
-        with progress_bars(console, *columns, transient=console.is_terminal) as bars:
+        with progress_bars(self.progress and bool(texts), *columns, transient=True) as bars:
             task = bars.add_task(doing, total=total)
 
             def show(read: int, of: str) -> None:
@@ -244,13 +241,13 @@ class _Reading:
                 bars.update(task, description=f"{doing} {of} documents", completed=min(read, total))
                 first = first or (monotonic(), read)
                 if line := self._estimate(doing, read - first[1], total, monotonic() - first[0]):
-                    console.print(line)
+                    bars.console.print(line)
 
             yield show
 
     def _estimate(self, doing: str, read: int, total: int, seconds: float) -> str:
         """What the first question reads and how long that takes, once it is known; empty if not worth a line."""
-        if self.told or seconds < MEASURED_SECONDS or not read:
+        if self.told or not self.progress or seconds < MEASURED_SECONDS or not read:
             return ""
         self.told = True
         tokens = sum(len(each.input_ids) for each in self.prepared)

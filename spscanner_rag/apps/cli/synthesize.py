@@ -143,10 +143,10 @@ def make(
 def _progress(visible: bool) -> "Iterator[Callable[[SynthesisRun], None]]":
     from rich.progress import TextColumn
 
-    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+    from spscanner_rag.apps.pages.terminal import progress_bars
 
     made = TextColumn("{task.fields[made]}", markup=False)
-    with progress_bars(open_console(sys.stderr), made, disable=not visible) as bars:
+    with progress_bars(visible, made) as bars:
         bar = bars.add_task("sub-documents", total=None, made="")
 
         def show(run: "SynthesisRun") -> None:

@@ -111,11 +111,11 @@ class TrainingView:
     """Shows the steps of a run if ``enabled``, and validations; a terminal has a bar within ``view.bar``."""
 
     def __init__(self, steps: int, enabled: bool) -> None:
-        from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+        from spscanner_rag.apps.pages.terminal import progress_bars
 
-        self._console = open_console(sys.stderr)
         self._steps, self._enabled = steps, enabled
-        self.bar = progress_bars(self._console, disable=not (enabled and self._console.is_terminal))
+        self.bar = progress_bars(None if enabled else False)
+        self._console = self.bar.console
         self._task = self.bar.add_task("training", total=steps)
         self._mean_loss: float | None = None
 

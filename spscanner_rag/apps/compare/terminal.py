@@ -111,18 +111,15 @@ class _View:
 
 
 @contextmanager
-def retriever_progress(enabled: bool, turns: int, stream: TextIO) -> Iterator[Callable[[str], None] | None]:
-    """Show which retriever is running; yields the ``started`` callback of `compare`, None if not ``enabled``."""
-    if not enabled:
-        yield None
-        return
-    console = open_console(stream)
-    with progress_bars(console, TimeElapsedColumn(), transient=console.is_terminal) as progress:
-        task = progress.add_task("", total=turns)
-        begun = iter(range(turns))
+def retriever_progress(
+    visible: bool, turns: int, stream: TextIO | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Show which retriever is running; yields the ``started`` callback of `compare`."""
+    with progress_bars(visible, TimeElapsedColumn(), transient=True, stream=stream) as bars:
+        task, begun = bars.add_task("", total=turns), iter(range(turns))
 
         def started(name: str) -> None:
-            shown = line_of(console, name).plain[-40:]
-            progress.update(task, description=shown, completed=next(begun), refresh=True)
+            shown = line_of(bars.console, name).plain[-40:]
+            bars.update(task, description=shown, completed=next(begun), refresh=True)
 
         yield started

@@ -3,10 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _document(scanned: ScannedDocument, offsets: Offsets) -> dict[str, object]:
     }
 
 
-def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iterator[dict[str, object]]:
+def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iterator[dict[str, Any]]:
     places = np.array([(each.start, each.end) for each in scanned.passages], np.int64).reshape(-1, 2)
     spans = counted(scanned.document.text, places, offsets).tolist()
     for passage, (start, end) in zip(scanned.passages, spans, strict=True):
@@ -150,14 +150,15 @@ def to_lines(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
 
 def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
     """A row for each selected sentence and each neighbour, document by document."""
-    return csv_text(
-        COLUMNS,
-        (
-            {**passage, **section_cells(passage), "path": name_of(each.document.path)}
-            for each in scanned
-            for passage in _passages(each, offsets)
-        ),
-    )
+    file = io.StringIO()
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for each in scanned:
+        for passage in _passages(each, offsets):
+            headings = " > ".join(map(str, passage.get("headings", ())))
+            row = passage | {"path": name_of(each.document.path), "headings": headings or None}
+            writer.writerow({name: csv_cell(value) for name, value in row.items()})
+    return file.getvalue()
 
 
 def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
@@ -178,19 +179,3 @@ def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
     if left := sum(not each.picks for each in scanned) if len(scanned) > 1 else 0:
         lines += ["", f"No sentence was selected in {left} of {len(scanned)} documents."]
     return "\n".join(lines) + "\n"
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """CSV with a header; None is an empty cell."""
-    file = io.StringIO()
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(row[name]) for name in columns} for row in rows)
-    return file.getvalue()
-
-
-def section_cells(place: Mapping[str, object]) -> dict[str, object]:
-    """The page and the headings of `TextFile.place` as two cells; None where the document has none."""
-    headings = place.get("headings")
-    joined = " > ".join(map(str, headings)) if isinstance(headings, list) else None
-    return {"page": place.get("page"), "headings": joined or None}

@@ -4,10 +4,11 @@ Text of a document is never read as markup: its control characters are escaped, 
 highlighting are off.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -35,11 +36,26 @@ def open_console(stream: TextIO) -> Console:
     return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
-def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
-    """Bars with description, number done, and ``further`` columns; default: the time that remains."""
+def progress_bars(
+    visible: bool | None, *further: ProgressColumn, transient: bool = False, stream: TextIO | None = None
+) -> Progress:
+    """Bars with description, number done, and ``further`` columns; default: the time that remains.
+
+    They stand on standard error, by default (None) if it is a terminal, and vanish from it at the end if they are
+    ``transient``.
+    """
+    console = open_console(stream or sys.stderr)
     name = TextColumn("{task.description}", markup=False)
     columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))
-    return Progress(*columns, console=console, **options)
+    at_terminal = console.is_terminal
+    shown = at_terminal if visible is None else visible
+    return Progress(*columns, console=console, disable=not shown, transient=transient and at_terminal)
+
+
+def new_bar(bars: Progress, description: str) -> Callable[..., None]:
+    """Add a bar; returned is what takes the number done, and of how many where that is known."""
+    bar = bars.add_task(one_line(description), total=None)
+    return lambda done, total=None: bars.update(bar, completed=done, total=total)
 
 
 def line_of(console: Console, content: str, style: str = "") -> Text:
@@ -135,21 +151,15 @@ def _print_sentence(console: Console, sentence: str, pick: tuple[int, float] | N
 
 
 @contextmanager
-def scan_progress(
-    enabled: bool, stream: TextIO, counted: str = "tokens"
-) -> Iterator[Callable[[str], TokensRead | None]]:
-    """Within the block, a bar for each document with progress: from its path to `Scanner.scan`'s ``progress``."""
-    if not enabled:
-        yield lambda path: None
-        return
-    console = open_console(stream)
-    columns = TextColumn(counted), TimeRemainingColumn()
-    with progress_bars(console, *columns, transient=console.is_terminal) as progress:
+def page_progress(visible: bool, stream: TextIO | None = None) -> Iterator[Callable[[str], TokensRead]]:
+    """Within the block, a bar of pages for each document with progress: from its path to its ``progress``."""
+    columns = TextColumn("pages"), TimeRemainingColumn()
+    with progress_bars(visible, *columns, transient=True, stream=stream) as bars:
 
         def start(path: str) -> TokensRead:
-            name = line_of(console, path).plain[-40:]
-            task = cache(lambda: progress.add_task(name, total=None))  # at the first report
-            return lambda done, total: progress.update(task(), completed=done, total=total)
+            name = line_of(bars.console, path).plain[-40:]
+            bar = cache(lambda: new_bar(bars, name))  # at the first report
+            return lambda done, total: bar()(done, total)
 
         yield start
 

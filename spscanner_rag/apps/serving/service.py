@@ -3,20 +3,20 @@
 import asyncio
 import json
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from threading import Event
-from typing import Any, TypeVar
+from threading import Event, Lock
+from typing import Any, Generic, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
-from spscanner_rag.apps.serving.kept import Kept
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.files.documents import TextFile
@@ -39,6 +39,33 @@ CutDocument = tuple[TextFile, Sequence[Unit]]
 
 _WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
 _WORKERS = 2  # texts are counted and converted in so many threads; others wait
+
+
+class Kept(Generic[T]):
+    """Values by digest, of at most so many bytes: those that were used longest ago make room. Thread-safe."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._lock = Lock()
+        self._values: OrderedDict[str, tuple[T, int]] = OrderedDict()
+
+    def put(self, digest: str, value: T, size: int) -> None:
+        """Keep a value of so many bytes; not one that is larger than all may be."""
+        if size > self.most_bytes:
+            return
+        with self._lock:
+            self._values.pop(digest, None)
+            self._values[digest] = value, size
+            while sum(own for _, own in self._values.values()) > self.most_bytes:
+                self._values.popitem(last=False)
+
+    def get(self, digest: str) -> T | None:
+        """The value, if it is kept."""
+        with self._lock:
+            if digest not in self._values:
+                return None
+            self._values.move_to_end(digest)
+            return self._values[digest][0]
 
 
 class Service:

@@ -5,18 +5,16 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.apps.batch import inputs as plan_module
-from spscanner_rag.apps.batch.inputs import Columns, Plan, Query, Row, RowReader, plan_of
+from spscanner_rag.apps.batch.inputs import Columns, Plan, Row, RowReader, plan_of
 from tests.apps.batch.conftest import Rows, pairs
 
-ASKED = [Query("1", "Who?"), Query("2", "When?")]
+
+def planned(path: object, rows: int = 4) -> Plan:
+    return plan_of([str(path)], Columns(), rows, has_queries=False)
 
 
-def planned(*inputs: object, rows: int = 4, queries: bool = False) -> Plan:
-    return plan_of([str(path) for path in inputs], Columns(), rows, queries)
-
-
-def rows_of(plan: Plan, queries: list[Query] | None = None) -> list[list[Row]]:
-    reader = RowReader(Columns(), queries or [])
+def rows_of(plan: Plan) -> list[list[Row]]:
+    reader = RowReader(Columns(), [])
     return [reader.rows(chunk) for chunk in plan.chunks]
 
 
@@ -52,17 +50,6 @@ def test_a_folder_is_its_tables_without_hidden_files(tmp_path: Path, json_lines:
         json_lines(pairs(1), name)
     paths = [chunk.paths[0] for chunk in planned(tmp_path / "in").chunks]
     assert [Path(path).name for path in paths] == ["c.jsonl", "b.jsonl"]
-
-
-def test_documents_are_asked_every_question(tmp_path: Path) -> None:
-    for name in ("a.txt", "b.md", "c.html"):
-        (tmp_path / name).write_text(f"Text of {name}.")
-    (tmp_path / "d.pdf").write_bytes(b"no PDF")
-    (part,) = rows_of(planned(tmp_path, queries=True), ASKED)
-    first = [(Path(row.id).name, row.query_id) for row in part[:3]]
-    assert first == [("a.txt", "1"), ("a.txt", "2"), ("b.md", "1")]
-    assert [row.error is not None for row in part] == [False] * 6 + [True] * 2
-    assert "does not begin as PDF does" in str(part[-1].error)
 
 
 def test_inputs_that_cannot_be_scanned_are_refused(tmp_path: Path, json_lines: Rows, parquet: Rows) -> None:

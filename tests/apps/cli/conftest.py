@@ -1,10 +1,11 @@
 """Fixtures for the tests of the command line."""
 
+import json
 import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -30,6 +31,16 @@ class Output(NamedTuple):
 
 
 Run = Callable[..., Output]
+
+
+def write_lines(path: Path, *values: object) -> Path:
+    """Write a file of JSON lines."""
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def read_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture

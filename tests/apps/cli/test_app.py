@@ -122,6 +122,12 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **options)
 
 
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    """The exit code of a program, and what it wrote to standard error."""
+    assert process.stderr is not None
+    return process.wait(SECONDS), process.stderr.read()
+
+
 def test_help_loads_no_torch() -> None:
     code = """
 import sys
@@ -132,8 +138,7 @@ heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hu
 sys.exit(f"loaded {heavy}" if heavy else 0)
 """
     with start("-c", code, stdout=subprocess.DEVNULL) as process:
-        assert process.stderr is not None
-        assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
+        assert ended(process) == (0, b"")
 
 
 @pytest.mark.slow
@@ -141,9 +146,8 @@ def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -
     arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
     with start(*arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.close()
-        assert (process.wait(SECONDS), process.stderr.read()) == (141, b"")
+        assert ended(process) == (141, b"")
 
 
 def test_ctrl_c_ends_a_scan_that_is_under_way(tmp_path: Path) -> None:
@@ -156,11 +160,10 @@ sys.exit(main(sys.argv[1:]))
 """
     with start("-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stderr is not None
         with (tmp_path / "pipe").open("wb"):  # opens when the program does, which then waits for more
             process.send_signal(signal.SIGINT)
-            assert process.wait(SECONDS) == 130
-        assert (process.stdout.read(), process.stderr.read()) == (b"", b"spscanner: interrupted\n")
+            assert ended(process) == (130, b"spscanner: interrupted\n")
+        assert process.stdout.read() == b""
 
 
 @pytest.mark.slow
@@ -169,9 +172,8 @@ def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
         pytest.skip("no /dev/full on this system")
     arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
     with open("/dev/full", "wb") as full, start(*arguments, stdout=full) as process:
-        assert process.stderr is not None
-        assert process.wait(SECONDS) == 2
-        assert process.stderr.read().count(b"\n") == 1
+        code, told = ended(process)
+    assert (code, told.count(b"\n")) == (2, 1)
 
 
 def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

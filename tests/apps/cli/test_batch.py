@@ -1,13 +1,12 @@
 """The command line of batches, in one process."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spscanner_rag.apps.batch import batch_run
-from tests.apps.cli.conftest import Run
+from tests.apps.cli.conftest import Run, read_lines, write_lines
 
 
 @pytest.fixture(autouse=True)
@@ -27,16 +26,11 @@ def batch(run: Run, checkpoint: Path, tmp_path: Path) -> Run:
 
 
 def records(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for part in sorted(out.glob("part-*")) for line in part.read_text().splitlines()]
-
-
-def written(path: Path, *values: object) -> Path:
-    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
-    return path
+    return [record for part in sorted(out.glob("part-*")) for record in read_lines(part)]
 
 
 def test_pairs_with_columns_of_other_names(batch: Run, tmp_path: Path) -> None:
-    rows = written(
+    rows = write_lines(
         tmp_path / "rows.jsonl",
         {"number": 5, "question": "Who signed it?", "body": "Anne signed it. The bell rang."},
         {"number": 6, "question": "Who signed it?"},
@@ -59,7 +53,7 @@ def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, doc
     folder.mkdir()
     (folder / "a.html").write_text("<h1>Peace</h1><p>Anne signed the treaty.</p>")
     (folder / "b.txt").write_bytes(b"")
-    questions = written(tmp_path / "questions.jsonl", {"id": "when", "query": "When was it?"})
+    questions = write_lines(tmp_path / "questions.jsonl", {"id": "when", "query": "When was it?"})
     done = batch(folder, document, "-q", "x", "--query", "Who?", "--queries", questions)
     assert done.code == 2  # -q belongs to scan
     done = batch(folder, document, "--query", "Who?", "--queries", questions)
@@ -86,6 +80,6 @@ def test_what_cannot_be_meant_is_told_in_one_line(
     batch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
+    write_lines(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
     batch(*arguments).refuses(message)
     assert not (tmp_path / "out").exists()

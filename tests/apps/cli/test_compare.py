@@ -1,9 +1,7 @@
 """`spscanner compare`, from its arguments to what it writes and its exit code."""
 
-import io
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,27 +78,6 @@ def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: 
     assert shown("--unit", "chunk:900")[1] == ("bm25 (chunk:900)", 1, TOP_K["chunk"])
 
 
-def test_the_text_view_is_a_table(compare: Run, document: Path) -> None:
-    out = compare(document, "--retrievers", "bm25,hybrid:bm25+bm25", "--top-k", 2, "--evidence", DRY).out
-    lines = out.splitlines()
-    assert lines[0].startswith(
-        f"{document} {len(TEXT)} characters, tokens as counted by the bundled checkpoint"
-    )
-    assert re.match(r"bm25 +2 +9 +0 +0 of 1 +\d+ +\d\.\d{3}$", lines[2].strip())
-    assert "│ 1 │ 0." in out
-    assert "Anne signed the treaty, and the captain left." in out
-    assert "evidence 4:32  missed by bm25, hybrid:bm25+bm25\n  Because the well was dry." in out
-
-
-def test_documents(compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα signed.".encode())))
-    answer = json.loads(compare(document, "-", "--format", "json").out)
-    assert [entry["path"] for entry in answer["documents"]] == [str(document), "-"]
-    assert answer["documents"][1]["retrievers"][1]["picks"][0]["text"] == "Ωμέγα signed."
-    page = compare(document, document, "--format", "html").out
-    assert page.count('<section class="comparison n2"') == 2
-
-
 def test_each_retriever_has_one_ranking_over_all(compare: Run, document: Path, tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text(
         "# Peace\n\nAnne signed the treaty in May.\n\nIt rained.\n", encoding="utf-8"
@@ -135,17 +112,6 @@ def test_bad_files_are_found_before_a_model_is_loaded(
     assert "does not exist" in compare(document, "--retrievers", "scanner:other,nope").err
     with pytest.raises(AttributeError, match="from_pretrained"):
         compare(document, *named)
-
-
-def test_a_retriever_that_fails_leaves_nothing(
-    compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*arguments: Any) -> None:
-        raise ValueError("the embedder returned NaN for the text 'x'")
-
-    monkeypatch.setattr(BM25, "raw_scores", broken)
-    compare(document, "--out", tmp_path / "out.html").refuses("the embedder returned NaN for the text 'x'")
-    assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,9 +16,8 @@ from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.calibration import Bins
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.text.units import Unit
-from tests.retrieval.searching import forget_shared_scanners
 
-from .conftest import Output, Run
+from .conftest import Output, Run, read_lines, write_lines
 
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
@@ -34,15 +33,6 @@ def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
     }
     document = {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question]}
     return document | changes
-
-
-def written(path: Path, lines: Iterable[object]) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
-    return path
-
-
-def lines_of(path: Path) -> list[Any]:
-    return [json.loads(each) for each in path.read_text(encoding="utf-8").splitlines()]
 
 
 def rows_of(out: Path, name: str = "results.json", **wanted: object) -> list[dict[str, Any]]:
@@ -77,7 +67,7 @@ def evaluate(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return written(tmp_path / "data.jsonl", [line("d1", "a"), line("d2", "a"), line("d3", "b")])
+    return write_lines(tmp_path / "data.jsonl", line("d1", "a"), line("d2", "a"), line("d3", "b"))
 
 
 @pytest.fixture
@@ -86,7 +76,7 @@ def half_answerable(tmp_path: Path) -> Path:
     absent = {"qid": "absent", "question": "Who paid?", "evidence": [], "answerable": False}
     present = {"qid": "present", "question": "Which otter swims?", "evidence": [[4, 9]]}
     lines = [line(f"d{n}", "a", questions=[present, absent | {"qid": f"absent{n}"}]) for n in range(3)]
-    return written(tmp_path / "half.jsonl", [*lines, line("d3", "b", questions=[absent])])
+    return write_lines(tmp_path / "half.jsonl", *lines, line("d3", "b", questions=[absent]))
 
 
 @pytest.fixture
@@ -98,7 +88,7 @@ def many(tmp_path: Path) -> Path:
         own = {"qid": "q", "question": f"How does the {animal} swim?", "evidence": [[text.index("It"), 40]]}
         shared = {"qid": "shared", "question": "What fell?", "evidence": [[45, 49]]}
         lines.append(line(f"d{number}", "a", title=animal, text=text, questions=[own, shared]))
-    return written(tmp_path / "many.jsonl", lines)
+    return write_lines(tmp_path / "many.jsonl", *lines)
 
 
 @pytest.fixture
@@ -106,9 +96,9 @@ def beir(tmp_path: Path) -> Path:
     folder, names = tmp_path / "animals", ["otter", "heron", "badger"]
     (folder / "qrels").mkdir(parents=True)
     corpus = [{"_id": name, "title": name, "text": f"The {name} rests. It is late."} for name in names]
-    written(folder / "corpus.jsonl", corpus)
+    write_lines(folder / "corpus.jsonl", *corpus)
     queries = [{"_id": f"q{i}", "text": f"Where is the {name}?"} for i, name in enumerate(names)]
-    written(folder / "queries.jsonl", queries)
+    write_lines(folder / "queries.jsonl", *queries)
     grades = "".join(f"q{i}\t{name}\t{2 - i % 2}\n" for i, name in enumerate(names))
     (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
     return folder
@@ -122,27 +112,9 @@ def test_writes_rows_and_a_page(evaluate: Run, data: Path, out: Path) -> None:
     keys = "source split retriever unit metric k value ci_low ci_high questions documents".split()
     assert all(list(row) == keys for row in rows_of(out))
     assert "bm25, chunks" in (out / "results.html").read_text(encoding="utf-8")
-    assert len(lines_of(out / "records.jsonl")) == 6
+    assert len(read_lines(out / "records.jsonl")) == 6
     assert re.search(r"macro\W+bm25\W+100\.0\W+100\.0", told.out)
     assert re.search(r"micro\W+bm25, chunks\W+100\.0", told.out)
-
-
-@pytest.mark.slow
-def test_the_scanner_against_bm25(
-    evaluate: Run, data: Path, out: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load = Scanner.from_pretrained
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            Scanner,
-            "from_pretrained",
-            lambda model=None, **options: load(model or tiny_checkpoint, **options),
-        )
-        assert evaluate(data, "--retrievers", "scanner,bm25", "--context-ablation").code == 0
-    forget_shared_scanners()  # the tiny one was loaded as the bundled one there
-    assert {row["retriever"] for row in rows_of(out)} == {"scanner", "bm25", *SHORTER}
-    tested = rows_of(out, "differences.json", metric="recall@10")
-    assert [row["second"] for row in tested] == ["bm25", *SHORTER]
 
 
 def test_a_published_scanner_and_its_shorter_contexts(
@@ -154,6 +126,8 @@ def test_a_published_scanner_and_its_shorter_contexts(
     )
     shorter = [each.replace("scanner", name, 1) for each in SHORTER]
     assert {row["retriever"] for row in rows_of(out)} == {name, "bm25", *shorter}
+    tested = rows_of(out, "differences.json", metric="recall@10")
+    assert [row["second"] for row in tested] == ["bm25", *shorter]
 
 
 class Titled:
@@ -175,7 +149,7 @@ def test_propositions_get_the_titles(evaluate: Run, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Titled, "seen", [])
     texts = {name: " ".join(f"{name} {n} swims here." for n in range(40)) for name in ("Otter", "Heron")}
     lines = [line(name, "a", title=f"The {name}", text=text) for name, text in texts.items()]
-    data = written(tmp_path / "data.jsonl", lines)
+    data = write_lines(tmp_path / "data.jsonl", *lines)
     assert evaluate(data, "--retrievers", "propositions:any").code == 0
     assert Titled.seen == [(text, f"The {name}") for name, text in texts.items()]
 
@@ -242,7 +216,7 @@ def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -
 
 def test_among_the_hardest(evaluate: Run, many: Path, out: Path) -> None:
     assert evaluate(many, "--among", 3, "--document-characters", 100, "--max-questions", 4).code == 0
-    read = [(each["documents_read"], each["characters"] <= 100) for each in lines_of(out / "records.jsonl")]
+    read = [(each["documents_read"], each["characters"] <= 100) for each in read_lines(out / "records.jsonl")]
     assert read == [(3, True)] * 4
 
 
@@ -296,9 +270,9 @@ def test_a_folder_of_the_chunking_evaluation(
 
 def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Path) -> None:
     assert evaluate(data, "--max-questions", 1).code == 0
-    assert len(lines_of(out / "records.jsonl")) == 2
+    assert len(read_lines(out / "records.jsonl")) == 2
     assert evaluate(data, "--held-out", "a", "--out", tmp_path / "held").code == 0
-    kept = {each["doc_id"] for each in lines_of(tmp_path / "held" / "records.jsonl")}
+    kept = {each["doc_id"] for each in read_lines(tmp_path / "held" / "records.jsonl")}
     assert kept == {"d3"} | {doc_id for doc_id in ("d1", "d2") if is_held_out(doc_id)}
     assert kept != {"d1", "d2", "d3"}
 
@@ -315,7 +289,7 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
         (["--corpus"], "source 'b' has 1 document; expected at least 2"),
         (["--among", "1"], "--among"),
         (["--among", "3"], "source 'a' has 2 documents; expected at least 3"),
-        (["--among", "2", "--calibration"], "got --corpus and --calibration"),
+        (["--among", "2", "--calibration"], "got --calibration and --corpus"),
         (["--first-stage", "bm25"], "got --first-stage without --corpus"),
         (["--document-characters", "9"], "got --document-characters without --corpus"),
         (["--aggregation", "sum"], "got --aggregation without --corpus"),
@@ -343,7 +317,8 @@ def test_bad_lines(evaluate: Run, data: Path, out: Path) -> None:
 
 
 def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
-    path, missing = written(tmp_path / "empty.jsonl", [line("d", "a", questions=[])]), tmp_path / "no.jsonl"
+    path = write_lines(tmp_path / "empty.jsonl", line("d", "a", questions=[]))
+    missing = tmp_path / "no.jsonl"
     for data, message in (
         (path, "no answerable question with evidence"),
         (missing, f"{missing}: no such file; expected a file of questions, .jsonl"),
@@ -392,11 +367,11 @@ def test_a_run_goes_on_as_its_kind(kind: str, ask: Callable[..., Output], out: P
     name = f"scanner:{folder}" if kind == "calibration" else "bm25"
     assert ask(kind, name).code == 0
     rows = [row for row in rows_of(out) if row["metric"] not in TIMED]
-    number, before = len(lines_of(out / "records.jsonl")), interrupted(out)
+    number, before = len(read_lines(out / "records.jsonl")), interrupted(out)
     assert ask(kind, name).code == 0
     assert [row for row in rows_of(out) if row["metric"] not in TIMED] == rows
     assert (out / "records.jsonl").read_bytes().startswith(before)
-    assert len(lines_of(out / "records.jsonl")) == number
+    assert len(read_lines(out / "records.jsonl")) == number
     assert ask(kind, f"{name},hybrid:bm25+bm25" if kind != "calibration" else name).code == 0  # one more
     refused = ask("corpus" if kind == "plain" else "plain", name)
     assert refused.code == 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
+from .conftest import Run, read_lines, write_lines
 
 SCRIPT = '''
 import re
@@ -55,9 +55,7 @@ def data(tmp_path: Path) -> Path:
             questions.append({"qid": "none", "question": "Which garden?", "evidence": [[0, 10]]})
         source = "houses" if number < 2 else "barns"
         lines.append({"doc_id": f"d{number}", "source": source, "text": text, "questions": questions})
-    path = tmp_path / "data.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+    return write_lines(tmp_path / "data.jsonl", *lines)
 
 
 def asked(script: Path) -> int:
@@ -68,10 +66,6 @@ def asked(script: Path) -> int:
 def rows_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
     rows = json.loads((out / "answers.json").read_text())["rows"]
     return {(row["answers_from"], row["source"]): row for row in rows if row["length"] is None}
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
@@ -96,12 +90,12 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     windows = direct["prompts"] - 4  # one more prompt merges the answers to the windows of each document
     assert windows >= 4 * 3
     assert direct["prompt_tokens"] > rows["bm25", "micro"]["answering"]["prompt_tokens"]
-    replies = lines_of(out / "answer-replies.jsonl")
+    replies = read_lines(out / "answer-replies.jsonl")
     assert sum("in overlapping parts" in line["prompt"] for line in replies) == 4
     assert sum("neighbouring parts overlap" in line["prompt"] for line in replies) == windows
     content = json.loads((out / "answers.json").read_text())
     assert content["spent"]["requests"] == len(replies) == asked(script)
-    answers = lines_of(out / "answers.jsonl")
+    answers = read_lines(out / "answers.jsonl")
     assert len(answers) == 12
     assert {(line["answers_from"], line["doc_id"], line["answer"]) for line in answers} == {
         (label, f"d{number}", place) for label in labels for number, place in enumerate(PLACES)
@@ -119,7 +113,7 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
 def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
     """Benchmarks with right answers and without evidence, from the file to rows by benchmark and by length."""
     released: dict[str, Any] = {}
-    for number, line in enumerate(lines_of(data)):
+    for number, line in enumerate(read_lines(data)):
         sentences = [f"{part}. " for part in line["text"].split(". ")] * (1 + 9 * (number % 2))
         question = line["questions"][0]["question"]
         record = {"question": question, "answer": line["questions"][0]["answers"], "input_ids": [1, 2],
@@ -130,7 +124,7 @@ def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: P
     made, out = tmp_path / "test.jsonl", tmp_path / "out"
     told = run("synthesize", "from-released", tmp_path / "mambaretriever_test.json", "--out", made)
     assert told.code == 0, told.err
-    assert all("evidence" not in line["questions"][0] for line in lines_of(made))
+    assert all("evidence" not in line["questions"][0] for line in read_lines(made))
     command = ("eval", made, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:reply")
     assert run(*command[:-2], "--max-questions", 1).code == 2, "without --answers there is nothing to measure"
     told = run(*command, "--judge", f"{script}:reply", "--answer-units", 1)
@@ -143,7 +137,9 @@ def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: P
     ]
     assert [(row["length"], row["accuracy"]["questions"]) for row in by_length] == [(0, 2), (40_000, 2)]
     asked = [
-        line["prompt"] for line in lines_of(out / "answer-replies.jsonl") if "CANDIDATE" not in line["prompt"]
+        line["prompt"]
+        for line in read_lines(out / "answer-replies.jsonl")
+        if "CANDIDATE" not in line["prompt"]
     ]
     assert [sum(form in prompt for prompt in asked) for form in ("short sentence", "short paragraph")] == [
         2,
@@ -166,7 +162,7 @@ def test_a_budget_ends_it_a_larger_one_goes_on(run: Run, data: Path, script: Pat
     assert told.code == 3
     assert "ended early: the limit of 5 requests is reached; the same command goes on" in told.err
     assert asked(script) == 5
-    failed = [line for line in lines_of(out / "answers.jsonl") if line["answer"] is None]
+    failed = [line for line in read_lines(out / "answers.jsonl") if line["answer"] is None]
     assert failed
     assert all("limit of 5 requests" in line["error"] or "ending" in line["error"] for line in failed)
     assert run(*command).code == 0
@@ -197,13 +193,11 @@ def test_bad_arguments(
 
 
 def test_questions_without_right_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
-    documents = lines_of(data)
+    documents = read_lines(data)
     for document in documents:
         for question in document["questions"]:
             question.pop("answers", None)
-    data.write_text("".join(json.dumps(line) + "\n" for line in documents))
-    told = run(
-        "eval", data, "--retrievers", "bm25", "--out", tmp_path / "out", "--answers", f"{script}:reply"
-    )
-    told.refuses("--answers: got questions without right answers to compare with")
+    write_lines(data, *documents)
+    options = ("--retrievers", "bm25", "--out", tmp_path / "out", "--answers", f"{script}:reply")
+    run("eval", data, *options).refuses("--answers: got questions without right answers to compare with")
     assert not (tmp_path / "out").exists()

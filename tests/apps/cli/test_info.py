@@ -24,7 +24,11 @@ def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
 
 
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
+    short = facts_of(run, checkpoint)
+    assert len(short) <= 30  # with the titles
+    assert short["training"].endswith(" facts are recorded; --training shows them")
     facts = facts_of(run, checkpoint, "--threads", 1, "--training")
+    assert set(facts) - set(short) >= {"sources", "validation.recall@10", "[red]"}
     assert facts["spscanner-rag"] == __version__
     assert facts["torch"] == torch.__version__
     assert facts["device"] == "cpu (as asked for)"
@@ -45,13 +49,6 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding of 384 tokens)"
 
 
-def test_info_is_a_page_without_the_training(run: Run, checkpoint: Path) -> None:
-    short, whole = facts_of(run, checkpoint), facts_of(run, checkpoint, "--training")
-    assert len(short) <= 30  # with the titles
-    assert short["training"].endswith(" facts are recorded; --training shows them")
-    assert set(whole) - set(short) >= {"sources", "validation.recall@10", "[red]"}
-
-
 def test_info_tells_the_source_of_word_vectors(run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
     parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
     model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
@@ -69,7 +66,3 @@ def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoi
     del config["spscanner"]["sha256"]
     (old / "config.json").write_text(json.dumps(config))
     assert facts_of(run, old)["SHA-256"] == "none to check"
-
-
-def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
-    run("info", tmp_path / "absent").refuses("no such folder")

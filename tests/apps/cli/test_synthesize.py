@@ -8,7 +8,7 @@ import pytest
 from tests.lab.synthesis.conftest import story
 from tests.lab.training.conftest import RECIPE, SHAPE
 
-from .conftest import Run
+from .conftest import Run, write_lines
 
 QUICK = ("--sizes", "400,800", "--language-probability", "0")
 PRICES = ("--price-prompt", "2.5", "--price-reply", "10")
@@ -16,10 +16,8 @@ PRICES = ("--price-prompt", "2.5", "--price-reply", "10")
 
 @pytest.fixture
 def stories(tmp_path: Path) -> Path:
-    path = tmp_path / "stories.jsonl"
     lines = [{"doc_id": f"story-{number}", "source": "stories", "text": story(number)} for number in range(8)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+    return write_lines(tmp_path / "stories.jsonl", *lines)
 
 
 def test_a_run_then_training_on_it(run: Run, stories: Path, tmp_path: Path) -> None:

@@ -1,15 +1,12 @@
 """Retrievers on one question: what counts as a find, as evidence found, and as cost."""
 
-import copy
-import pickle
-from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.compare import Comparison, compare
+from spscanner_rag.apps.compare import compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
@@ -122,19 +119,6 @@ def test_evidence_is_merged_and_covers_the_same_characters(spans: list[tuple[int
     covered = {place for start, end in merged for place in range(start, end)}
     assert covered == {place for start, end in evidence for place in range(start, end)}
     assert all(left[1] < right[0] for left, right in pairwise(merged))
-
-
-def test_pickled_and_copied() -> None:
-    comparison = compare("Who?", TEXT, {"a": prefers([0])}, top_k=1, evidence=[(0, 3)], count_tokens=words)
-    for other in (pickle.loads(pickle.dumps(comparison)), copy.copy(comparison), copy.deepcopy(comparison)):
-        assert other == comparison
-        assert type(other) is Comparison
-        assert other.page == comparison.page
-        assert other._repr_html_() == comparison._repr_html_()
-        assert repr(other) == repr(comparison) == "Comparison('Who?', characters=80, retrievers: a)"
-    assert replace(comparison, query="Why?").page != comparison.page
-    with pytest.raises(FrozenInstanceError):
-        comparison.query = "Why?"  # type: ignore[misc]
 
 
 def prose(sentences: int, ending: str = "\n") -> str:

@@ -205,5 +205,6 @@ def test_a_notebook_gets_the_page_in_a_frame() -> None:
 
     frame = Frame()
     frame.feed(comparison._repr_html_())
+    assert repr(comparison).endswith(f"characters={len(HOSTILE)}, retrievers: a, b, chunks)")
     assert frame.attributes["sandbox"] == "allow-scripts"
     assert frame.attributes["srcdoc"] == comparison.page

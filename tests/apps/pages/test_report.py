@@ -163,6 +163,11 @@ def test_a_document_of_which_nothing_was_selected() -> None:
     assert "No sentence was selected in 1" in [text_of(each) for each in page.all("summary")]
 
 
+def test_the_title_is_one_short_line() -> None:
+    page = render_report("</title><script>\n" * 500, "m", [scan("One.")])
+    assert len(check_page(page).title) <= 200
+
+
 @pytest.mark.slow
 def test_the_page_is_little_larger_than_the_document() -> None:
     text = "A sentence of some words stands here, and it is as long as most.\n" * 45_000

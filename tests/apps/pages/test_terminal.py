@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.apps.pages.terminal import render_documents, scan_progress
+from spscanner_rag.apps.pages.terminal import page_progress, render_documents
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
 
@@ -111,14 +111,13 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.String
 
 
 def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
-    with scan_progress(True, terminal) as start:
+    with page_progress(True, terminal) as start:
         report = start("[red]evil\x1b[31m.txt")
-        assert report is not None
         report(1, 4)
         report(4, 4)
     shown = terminal.getvalue()
     assert "[red]evil\\x1b[31m.txt" in shown
     assert "4/4" in shown
-    with scan_progress(False, silent := io.StringIO()) as start:
-        assert start("a.txt") is None
+    with page_progress(False, silent := io.StringIO()) as start:
+        start("a.txt")(1, 4)
     assert silent.getvalue() == ""

@@ -1,7 +1,6 @@
 """What is selected from each of several documents."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,22 +20,6 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
 def select_together(results: list[ScanResult], selection: Selection) -> list[ScannedDocument]:
     documents = [TextFile("", one.text) for one in results]
     return scanned_document.select_together(documents, results, selection)
-
-
-def test_neighbours_stay_in_their_document() -> None:
-    found = select_together(
-        [result([0, 1]), result([9, 0, 0])], Selection(top_k=1, context=2, order="document")
-    )
-    assert [[passage.start for passage in each.passages] for each in found] == [[], [0, 5, 10]]
-    assert [len(each.picks) for each in found] == [0, 1]
-
-
-def test_a_budget_holds_for_all() -> None:
-    results = [result([3, 1]), result([2, 4])]
-    found = select_together(results, Selection(top_k=None, max_tokens=10))
-    assert [[passage.start for passage in each.picks] for each in found] == [[0], [5]]
-    with pytest.raises(ValueError, match="top_k: got 0"):
-        select_together(results, Selection(top_k=0))
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4), st.integers(1, 12))

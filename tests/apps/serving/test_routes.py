@@ -17,9 +17,9 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
 from spscanner_rag.apps.serving import page_routes
-from spscanner_rag.apps.serving.kept import Kept
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
+from spscanner_rag.apps.serving.service import Kept
 from spscanner_rag.checkpoint.file_access import fingerprint
 from spscanner_rag.scan.pipeline import Pipeline
 

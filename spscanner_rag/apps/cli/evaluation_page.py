@@ -3,10 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spscanner_rag.apps.pages.html_page import page_style, render
 from spscanner_rag.apps.pages.labels import listed, short_labels
+from spscanner_rag.lab.evaluation.result import Column, Result, metrics_of, paired_tests
+from spscanner_rag.lab.evaluation.rows import Difference, Row
+from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.tables import Table
 
 CHANCE = 0.05  # a difference with a smaller p is significant
 FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30  # fewer are called few
@@ -27,25 +32,6 @@ SHAPES = {
 }
 """Outlines of the markers: a circle, a square, a diamond and a triangle."""
 
-Share = Mapping[str, Any]
-"""A "value" from 0 to 1 with "ci_low" and "ci_high", which are None where there is no interval."""
-
-Difference = Mapping[str, object]  # a row of ``differences.json``
-
-
-Table = Any
-"""Has a title, a paragraph ``about`` it, a head, and a body of rows whose cells are text or a `Share`; ``best``
-has the row and column of each cell to mark."""
-
-
-class Setting(NamedTuple):
-    """A retriever and its unit, with its label in tables; a variant of a plain setting is drawn hollow."""
-
-    retriever: str
-    unit: str
-    label: str
-    is_variant: bool = False
-
 
 class Look(NamedTuple):
     """The look of a setting everywhere on the page: one colour for a retriever, one shape for a unit."""
@@ -64,7 +50,7 @@ class Chart:
     title: str
     x_label: str
     ticks: Sequence[int]
-    series: Sequence[Sequence[Share | None]]
+    series: Sequence[Sequence[Row | None]]
 
     width, height, left, right, top, bottom = 560, 300, 54, 14, 14, 44
 
@@ -100,47 +86,82 @@ class Chart:
         return max([0.05, *(float(share["value"]) for own in self.series for share in own if share)])
 
 
-@dataclass(frozen=True)
-class EvaluationPage:
-    """The content of the page of a result.
-
-    ``asked``: the numbers of questions and documents. ``averages``: the tables at the top. ``charts`` and
-    ``tables`` follow in this order, then ``by_source``, a table each, and the paired ``tests``.
-    """
-
-    settings: Sequence[Setting]
-    sources: Sequence[str]
-    differences: Sequence[Difference]
-    asked: tuple[int, int] | None
-    averages: Sequence[Table]
-    charts: Sequence[Chart]
-    tables: Sequence[Table] = ()
-    by_source: Sequence[Table] = ()
-    tests: Sequence[Table] = ()
-
-
-def render_evaluation(page: EvaluationPage, facts: Mapping[str, str]) -> str:
+def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
     """The page, as a string to be written in UTF-8; it shows ``facts`` such as command, machine and date."""
-    looks = looks_of(page.settings)
-    labels = {look.name: look.label for look in looks}
-    questions, documents = page.asked or (FEW_QUESTIONS, FEW_DOCUMENTS)
+    looks, tests = looks_of(result.settings), result.differences
+    asked = (
+        result.find(result.settings[0], "recall", result.cutoffs[-1], "micro") if result.settings else None
+    )
+    first_metrics = [test["metric"] for test in first_tests(tests).values()]
+    bounds = [
+        bound for test in tests for bound in (test["difference"], test["ci_low"], test["ci_high"]) if bound
+    ]
+    averaged = [*result.recalls, result.ndcg, ("success", result.cutoffs[0]), ("mrr", None), ("map", None)]
+    by_source = []
+    if several := len(result.sources) > 1:
+        averages = [
+            metrics_of(result, average, f"{average}, {len(result.sources)} sources", averaged)
+            for average in ("macro", "micro")
+        ]
+        by_source = [_of_source(result, source) for source in result.sources]
+    else:  # the means are the source's own numbers
+        averages = [_of_source(result, source, averaged) for source in result.sources]
     return render(
         "pages/templates/evaluation.html",
         "Retrieval of evidence",
         page_style("pages/templates/evaluation.css"),
-        page=page,
+        result=result,
+        several=several,
+        asked=asked,
+        few=asked and (asked["questions"] < FEW_QUESTIONS or asked["documents"] < FEW_DOCUMENTS),
+        averages=averages,
+        charts=charts_of(result),
+        tests=[paired_tests(tests)] if tests else [],
+        by_source=by_source,
         facts=facts,
         looks=looks,
         by_name={look.name: look for look in looks},
-        sentence=first_sentence(page.differences, labels),
-        measured_by=[METRICS.get(name, name) for name in _first_metrics(page.differences)],
-        few=questions < FEW_QUESTIONS or documents < FEW_DOCUMENTS,
-        several_units=len({setting.unit for setting in page.settings}) > 1,
+        sentence=first_sentence(tests, {look.name: look.label for look in looks}),
+        measured_by=list(dict.fromkeys(METRICS.get(name, name) for name in first_metrics)),
+        several_units=len({setting.unit for setting in result.settings}) > 1,
         metrics=METRICS,
         chance=CHANCE,
-        reach=_reach(page.differences),
+        reach=1.05 * max([0.05, *map(abs, bounds)]),  # what is at the edge of the picture of differences
         listed=listed,
     )
+
+
+def _of_source(result: Result, source: str, columns: list[Column] | None = None) -> Table:
+    row = next(row for row in result.rows if row["source"] == source)
+    asked = " on ".join(
+        f"{number:,} {name}{'' if number == 1 else 's'}"
+        for name, number in (("question", row["questions"]), ("document", row["documents"]))
+    )
+    return metrics_of(result, source, f"{source} {row['split']}: {asked}", columns or ())
+
+
+def charts_of(result: Result) -> list[Chart]:
+    """The pictures of recall: each setting over cut-offs, tokens, places and lengths."""
+    budgets, lengths = (
+        sorted({row["k"] or 0 for row in result.rows if row["metric"] == metric})
+        for metric in ("recall_at_tokens", "recall_by_length")
+    )
+    places = "tenth of the document; the best 50 sentences, or 5 chunks"
+    shown_by = [
+        ("Recall at k", "best k units", "recall", result.cutoffs),
+        ("Recall at equal tokens", "tokens that may be retrieved", "recall_at_tokens", budgets),
+        ("Recall by place of the evidence", places, "recall_by_position", range(1, 11)),
+        ("Recall@10 by length of the document", "characters, from", "recall_by_length", lengths),
+    ]
+    charts = []
+    for title, label, metric, ticks in shown_by:
+        series = []
+        for setting in result.settings:
+            by_place = metric == "recall_by_position"
+            name = f"{metric}@{POSITION_CUTOFFS.get(setting.unit, (10,))[-1]}" if by_place else metric
+            series.append([result.find(setting, name, tick, "macro") for tick in ticks])
+        charts.append(Chart(title, label, ticks, series))
+    return charts
 
 
 def looks_of(settings: Sequence[Setting]) -> list[Look]:
@@ -153,7 +174,7 @@ def looks_of(settings: Sequence[Setting]) -> list[Look]:
             setting.label,
             f"c{retrievers.index(setting.retriever) % COLOURS + 1}",
             SHAPES.get(setting.unit, SHAPES["document"]),
-            setting.is_variant,
+            bool(setting.variants),
         )
         for label, setting in zip(labels, settings, strict=True)
     ]
@@ -163,11 +184,11 @@ def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str])
     """Say who is better, and whether significantly, by the first metric of each pair; ``labels`` are short."""
     if not differences:
         return "Nothing was compared: there is one retriever."
-    first = str(differences[0]["first"])
+    first = differences[0]["first"]
     groups: dict[str, list[str]] = {"better": [], "worse": [], "even": []}
-    for second, test in _first_tests(differences).items():
-        p, points = _number(test["p_value"]), _number(test["difference"]) or 0.0
-        kind = "even" if p is None or p >= CHANCE else "better" if points > 0 else "worse"
+    for second, test in first_tests(differences).items():
+        clear = "better" if test["difference"] > 0 else "worse"
+        kind = clear if test["p_value"] < CHANCE else "even"
         groups[kind].append(_in_prose(labels.get(second, second)))
     name = _in_prose(labels.get(first, first))
     sentences = [
@@ -181,29 +202,12 @@ def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str])
     return " ".join(sentences)
 
 
-def _first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:
-    """The first test of each retriever against the first one of all."""
+def first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:
+    """The first test of each retriever against the first one."""
     found: dict[str, Difference] = {}
     for test in differences:
-        if test["first"] == differences[0]["first"]:
-            found.setdefault(str(test["second"]), test)
+        found.setdefault(test["second"], test)
     return found
-
-
-def _first_metrics(differences: Sequence[Difference]) -> list[str]:
-    """The metrics that `first_sentence` is about."""
-    return list(dict.fromkeys(str(test["metric"]) for test in _first_tests(differences).values()))
-
-
-def _reach(differences: Sequence[Difference]) -> float:
-    """The difference at the edge of the picture: a little more than any of them and of their bounds."""
-    names = ("difference", "ci_low", "ci_high")
-    bounds = [abs(_number(test[name]) or 0.0) for test in differences for name in names]
-    return max([0.05, *bounds]) * 1.05
-
-
-def _number(value: object) -> float | None:
-    return None if value is None else float(str(value))
 
 
 def _in_prose(label: str) -> str:

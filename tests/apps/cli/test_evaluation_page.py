@@ -1,4 +1,4 @@
-"""The page of an evaluation, from a result; in a browser below, where there is one."""
+"""The page of an evaluation, from a result, in a browser where there is one, and what a terminal says."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.cli.evaluation_output import page_of
-from spscanner_rag.apps.pages import evaluation as page_data
-from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, first_sentence, render_evaluation
+from spscanner_rag.apps.cli.evaluation_output import show_result
+from spscanner_rag.apps.cli.evaluation_page import first_sentence, render_evaluation
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
+from spscanner_rag.lab.evaluation.result import Result, verdicts
+from spscanner_rag.lab.evaluation.rows import Difference, differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
@@ -40,9 +39,9 @@ def records() -> Iterator[Record]:
             )
 
 
-def page_with(found: list[Record], differences: list[dict[str, object]], *tables: Table) -> str:
+def page_with(found: list[Record], differences: list[Difference], *tables: Table) -> str:
     result = Result(rows_of(found, SETTINGS), differences, SETTINGS, tables=tables)
-    return render_evaluation(page_of(result), {"Command": f"spscanner eval {HOSTILE}"})
+    return render_evaluation(result, {"Command": f"spscanner eval {HOSTILE}"})
 
 
 @pytest.fixture(scope="module")
@@ -74,41 +73,44 @@ def test_best_is_marked_among_the_same_unit(page: CheckedPage) -> None:
     assert [sum(cell.get("class") == "best" for cell in row) for row in rows] == [0, 7, 7]
 
 
-def chart(*series: list[dict[str, float | None] | None]) -> str:
+def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
+    """A page whose first picture has a share with its interval for each setting."""
     settings = [
-        page_data.Setting("scanner", "sentence", "scanner"),
-        page_data.Setting("dense:/m/a", "sentence", "dense:/m/a"),
-        page_data.Setting("scanner", "sentence", "scanner, first tenth", is_variant=True),
-        page_data.Setting("dense:/m/a", "chunk", "dense:/m/a, chunks"),
+        Setting("scanner"),
+        Setting("dense:/m/a"),
+        Setting("scanner", variants=("<first> tenth",)),
+        Setting("dense:/m/a", "chunk"),
     ]
-    charts = [Chart("A <b>", "x", range(1, 1 + len(series[0])), series)]
-    return render_evaluation(EvaluationPage(settings, ["s"], [], None, [], charts), {})
+    rows: list[Any] = [
+        {"source": "macro", "split": "dev", "retriever": setting.name, "unit": setting.unit, "metric": "recall",
+         "k": 1, "value": value, "ci_low": low, "ci_high": high}
+        for setting, (value, low, high) in zip(settings, shares, strict=False)
+    ]  # fmt: skip
+    return check_page(render_evaluation(Result(rows, [], settings, cutoffs=[1, 2]), {}))
 
 
 def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line_between_points() -> None:
-    page = check_page(chart([{"value": 0.2, "ci_low": 0.1, "ci_high": 0.3}, None]))
-    figure = next(page.all("figure"))
+    figure = next(chart((0.2, 0.1, 0.3)).all("figure"))
     (point,) = (each for each in figure.iter("path"))
     lines = [each.get("class") for each in figure.iter("line") if "grid" not in each.attrib["class"]]
     assert lines == ["interval c1"]
     assert [text_of(each) for each in figure.iter("title")] == ["scanner: 20.0% (10.0 to 30.0)"]
-    assert next(figure.iter("svg")).attrib["aria-label"] == "A <b>"
     heights = [float(each.attrib["y1"]) for each in figure.iter("line") if each.get("class") == "grid"]
     y = float(point.attrib["transform"].rstrip(")").split()[1])
     assert y == pytest.approx(min(heights))  # 20 % is the top of its axis
 
 
 def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -> None:
-    page = check_page(chart(*[[{"value": 0.2, "ci_low": None, "ci_high": None}]] * 4))
+    page = chart(*[(0.2, None, None)] * 4)
     points = list(next(page.all("figure")).iter("path"))
     assert [each.get("class") for each in points] == ["point c1", "point c2", "point c1 hollow", "point c2"]
     assert [each.attrib["d"] == points[0].attrib["d"] for each in points] == [True, True, True, False]
-    labels = ["scanner", "dense:a", "scanner, first tenth", "dense:a, chunks"]
+    labels = ["scanner", "dense:a", "scanner, <first> tenth", "dense:a, chunks"]
     assert [text_of(each).strip() for each in page.all("li")] == labels
     assert not list(page.all("line", "interval"))
 
 
-def difference(second: str, points: float | None, p: float | None, **others: object) -> dict[str, object]:
+def difference(second: str, points: float, p: float, **others: Any) -> Any:
     bounds = {"ci_low": points, "ci_high": points}
     found = {"first": "a", "second": second, "metric": "recall@10", "difference": points, "p_value": p}
     return found | bounds | others
@@ -121,7 +123,6 @@ def difference(second: str, points: float | None, p: float | None, **others: obj
         ([difference("b", 0.1, 0.01)], "a is better than b, by more than chance."),
         ([difference("b", -0.1, 0.04)], "a is worse than b, by more than chance."),
         ([difference("b", 0.1, 0.05)], "No clear winner: between a and b, the difference may be chance."),
-        ([difference("b", 0.1, None)], "No clear winner: between a and b, the difference may be chance."),
         (
             [
                 difference("b", 0.2, 0.001),
@@ -134,7 +135,7 @@ def difference(second: str, points: float | None, p: float | None, **others: obj
         ),
     ],
 )
-def test_the_first_sentence_says_who_is_better(differences: list[dict[str, object]], sentence: str) -> None:
+def test_the_first_sentence_says_who_is_better(differences: list[Difference], sentence: str) -> None:
     assert first_sentence(differences, {"c:/x/d": "c:d"}) == sentence
 
 
@@ -154,12 +155,12 @@ def test_the_differences_are_a_picture(page: CheckedPage) -> None:
         (0.05, 0.3, "+10.0 (+5.0 to +20.0), p = 0.300, too few to be sure"),  # the interval leaves out zero
         (-0.05, 0.3, "+10.0 (-5.0 to +20.0), p = 0.300, may be chance"),
         (0.05, 0.01, "+10.0 (+5.0 to +20.0), p = 0.010"),
-        (None, None, "+10.0"),
+        (None, 0.3, "+10.0, p = 0.300, may be chance"),
     ],
 )
-def test_a_difference_says_how_sure_it_is(low: float | None, p: float | None, words: str) -> None:
+def test_a_difference_says_how_sure_it_is(low: float | None, p: float, words: str) -> None:
     shown = difference("b", 0.1, p, ci_low=low, ci_high=0.2)
-    page = check_page(render_evaluation(EvaluationPage([], ["s"], [shown], (9, 9), [], []), {}))
+    page = check_page(render_evaluation(Result([], [shown], [Setting("a"), Setting("b")]), {}))
     assert page.text("span", "numbers").strip() == words
 
 
@@ -181,3 +182,34 @@ def test_in_a_browser(markup: str, tmp_path: Path, visit: Any) -> None:
     assert opened.page.locator("tbody th", has_text="<script>").count() >= 3
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     opened.finish()
+
+
+MORE = "{}: +20.0 points of the evidence among the best 10 (95 % interval"
+UNTOLD = "one or two: 1,234 questions do not tell which finds more"
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "p", "expected"),
+    [
+        (0.2, 0.1, 0.3, 0.01, MORE.format("one finds more than two")),
+        (-0.2, -0.3, -0.1, 0.04, MORE.format("two finds more than one")),
+        (0.2, -0.1, 0.5, 0.2, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
+        (0.2, 0.1, 0.3, 0.5, f"{UNTOLD} (95 % interval +10.0 to +30.0)."),  # as of two documents
+        (0.2, None, None, 1.0, f"{UNTOLD}."),
+    ],
+)
+def test_verdict_in_words(
+    difference: float, low: float | None, high: float | None, p: float, expected: str
+) -> None:
+    test = Difference(
+        first="one", second="two", metric="recall@10", average="macro",
+        difference=difference, ci_low=low, ci_high=high, p_value=p, questions=1234,
+    )  # fmt: skip
+    (said,) = verdicts(Result([], [test], []))
+    assert said.startswith(expected)
+
+
+def test_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    show_result(Result(rows_of(records(), SETTINGS[:1]), [], SETTINGS[:1]), Path("out"))
+    assert "41.7" in capsys.readouterr().out
