@@ -102,11 +102,7 @@ def compare(
     if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
         raise ValueError(f"--format: got {output.form}; expected text, json or html for a comparison")
     documents = output.read(files)
-    if spans and len(documents) > 1:
-        raise ValueError(
-            f"--evidence: got {len(documents)} documents; expected one, whose characters are counted"
-        )
-    check_evidence_spans(spans, documents[0].text)
+    check_evidence_spans(spans, documents)
     use_threads(computes.threads)
     scorers = {label: scorer_of(name, computes.loading(unit)) for label, (name, unit, _) in settings.items()}
     turns = len(documents) * len(scorers)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spscanner_rag.apps.cli.options import names_in, option
 
@@ -105,9 +105,9 @@ class EvaluationOptions:
 
     def refuse(self, names: str, why: str) -> None:
         """Raise ``ValueError`` for the first of these options that was given."""
-        defaults = {each.name: each.default.default for each in fields(self)}
+        declared: dict[str, Any] = {each.name: each.default for each in fields(self)}
         for name in names.split():
-            if getattr(self, name) != defaults[name]:
+            if getattr(self, name) != declared[name].default:
                 raise ValueError(f"got --{name.replace('_', '-')} {why}")
 
     @cached_property

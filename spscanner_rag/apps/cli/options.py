@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 import typer
@@ -226,7 +227,5 @@ def _spread(args: Sequence[str], options: Mapping[str, Any], ending: str | None)
 
 
 def _values(option: Any, words: Iterable[str]) -> list[str]:  # noqa: ANN401 - click's option, or typer's own
-    """The words that an option takes at once, whatever they look like; none for ``--name=value``."""
-    if option is None or option.is_flag or option.count:
-        return []
-    return [word for _, word in zip(range(option.nargs), words, strict=False)]
+    """The word that an option takes, whatever it looks like; none for a switch, and for ``--name=value``."""
+    return [] if option is None or option.is_flag else list(islice(words, 1))

@@ -111,12 +111,7 @@ def compare_together(
     """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
-    evidence = list(evidence)
-    if evidence and len(documents) > 1:
-        raise ValueError(
-            f"evidence: got {len(documents)} documents; expected one, whose characters are counted"
-        )
-    spans = check_evidence_spans(evidence, documents[0].text)
+    spans = check_evidence_spans(evidence, documents)
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
     answers = [
@@ -176,9 +171,15 @@ def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
     return numbers
 
 
-def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tuple[tuple[int, int], ...]:
-    """The spans in order, merged where they touch; ``ValueError`` if one is empty, blank or outside the text."""
-    spans = sorted(evidence)
+def check_evidence_spans(
+    evidence: Iterable[tuple[int, int]], documents: Sequence[TextFile]
+) -> tuple[tuple[int, int], ...]:
+    """The spans in order, merged where they touch; ``ValueError`` if one is empty, blank or not of one text."""
+    spans, text = sorted(evidence), documents[0].text
+    if spans and len(documents) > 1:
+        raise ValueError(
+            f"evidence: got {len(documents)} documents; expected one, whose characters are counted"
+        )
     for start, end in spans:
         if not 0 <= start < end <= len(text):
             raise ValueError(

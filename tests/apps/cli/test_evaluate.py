@@ -280,7 +280,6 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--retrievers", "elastic"], "retriever 'elastic' does not exist; expected one of: scanner"),
         (["--retrievers", "bm25,bm25"], "a name twice; expected each once"),
         (["--retrievers", ","], "expected names separated by commas"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
@@ -295,7 +294,6 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
         (["--aggregation", "sum"], "got --aggregation without --corpus"),
         (["--cutoffs", "5,many"], "--cutoffs: got '5,many'; expected whole numbers"),
         (["--corpus", "--first-stage", "elastic"], "retriever 'elastic' does not exist"),
-        (["--corpus", "--first-stage", "bm25,bm25"], "a name twice"),
         (["--corpus", "--first-stage", "scanner"], "expected a retriever that ranks chunks"),
     ],
 )

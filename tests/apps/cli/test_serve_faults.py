@@ -1,4 +1,4 @@
-"""A server that is killed, stopped with a full queue, or never read: what its clients get, and what is left."""
+"""A server that is stopped with a full queue, or never read: what its clients get, and what is left."""
 
 import json
 import os
@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from spscanner_rag.baselines.remote_scanner import RemoteError, RemoteScanner
-from spscanner_rag.text.units import units_of
 from tests.apps.cli.serving import Serving
 
 pytestmark = [
@@ -22,34 +20,6 @@ pytestmark = [
 
 TEXT = "The keeper left the island. " * 2_000
 SCAN = {"query": "Who left?", "text": "He left. She stayed."}
-
-
-def test_killed_under_64_clients_each_gets_one_clear_error(served: Serving) -> None:
-    units = units_of(TEXT, [(0, 27), (28, 55)])
-    with served() as (server, address):
-
-        def ask(number: int) -> str:
-            try:
-                RemoteScanner(address, retries=0).score_units(f"Who left {number}?", TEXT, units)
-            except RemoteError as error:
-                return str(error)
-            return "answered"
-
-        with ThreadPoolExecutor(64) as clients:
-            asked = [clients.submit(ask, number) for number in range(64)]
-            wait(asked, return_when=FIRST_COMPLETED)
-            server.kill()
-            told = [future.result(60) for future in asked]
-        server.wait(30)
-    assert "answered" in told  # it was in the middle
-    errors = {message for message in told if message != "answered"}
-    assert errors
-    assert all(
-        message.startswith(address) and "is `spscanner serve` running there?" in message for message in errors
-    )
-    with served(port=urlsplit(address).port) as (_, again):  # nothing holds the address
-        assert again == address
-        assert httpx.post(f"{again}/v1/scan", json=SCAN, timeout=60).status_code == 200
 
 
 def test_a_restart_answers_everything_that_waits(served: Serving) -> None:

@@ -59,9 +59,7 @@ def test_exit_codes(run: Run, stories: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--llm", "gpt"], "language model 'gpt': expected PROVIDER:MODEL"),
         (["--llm", "openai:gpt-4o-mini"], "pip install llama-index-llms-openai"),
-        (["--llm", "absent.py:model"], "absent.py: no such file"),
         (["--strategy", "guess"], "strategy: got 'guess'"),
         (["--sizes", "many"], "--sizes: got 'many'"),
         (["--positions", "start-top"], "positions: got"),

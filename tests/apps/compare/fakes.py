@@ -1,6 +1,7 @@
 """Retrievers whose scores a test decides."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tests.fakes import ScoredBy
 class Cutting(ScoredBy):
     """Also says into what a text is cut."""
 
-    def __init__(self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]], unit: str) -> None:
+    def __init__(self, logits: Any, unit: str = "sentence") -> None:
         super().__init__(logits)
         self.unit = unit
 
@@ -20,11 +21,9 @@ class Cutting(ScoredBy):
         return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
 
 
-def in_order(unit: str = "sentence", *, backwards: bool = False) -> Cutting:
-    """The first unit is the best, or the last one."""
-    return Cutting(
-        lambda query, text, units: range(len(units)) if backwards else range(0, -len(units), -1), unit
-    )
+FIRST = Cutting(lambda query, text, units: range(0, -len(units), -1))
+LAST = Cutting(lambda query, text, units: range(len(units)))
+"""The first sentence is the best, or the last one."""
 
 
 def seeded(seed: int, unit: str = "sentence") -> Cutting:

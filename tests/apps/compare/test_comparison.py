@@ -10,6 +10,7 @@ from spscanner_rag.apps.compare import compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.scanner import Scanner
 from tests.apps.compare.fakes import prefers
 from tests.fakes import ScoredBy, words
@@ -115,7 +116,7 @@ def test_a_score_that_is_no_number_is_refused() -> None:
 def test_evidence_is_merged_and_covers_the_same_characters(spans: list[tuple[int, int]]) -> None:
     evidence = [(start, min(80, start + length)) for start, length in spans]
     evidence = [(start, end) for start, end in evidence if not TEXT[start:end].isspace()]
-    merged = check_evidence_spans(evidence, TEXT)
+    merged = check_evidence_spans(evidence, [TextFile("", TEXT)])
     covered = {place for start, end in merged for place in range(start, end)}
     assert covered == {place for start, end in evidence for place in range(start, end)}
     assert all(left[1] < right[0] for left, right in pairwise(merged))

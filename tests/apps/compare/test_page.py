@@ -13,7 +13,7 @@ from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
-from tests.apps.compare.fakes import in_order, seeded
+from tests.apps.compare.fakes import prefers, seeded
 from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
 from tests.fakes import words
 
@@ -81,7 +81,7 @@ def test_a_long_document_is_shown_and_elided_without_a_character_lost(ending: st
 
 def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
     text = "One is here. Two is there. Three is gone. Four came back."
-    scorers = {"a": in_order(), "b": in_order("document")}
+    scorers = {"a": prefers([0]), "b": prefers([0], "document")}
     page = check_page(compare("Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words).page)
     cells = list(page.all("div", "cell"))
     shown = [{each.attrib["class"]: text_of(each) for each in cell.iter("span")} for cell in cells]

@@ -5,12 +5,12 @@ import re
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.terminal import LONGEST, render_text, retriever_progress
-from tests.apps.compare.fakes import in_order
+from tests.apps.compare.fakes import FIRST, LAST
 from tests.fakes import words
 
 
 def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:
-    scorers = {name: in_order(), "last": in_order(backwards=True)}
+    scorers = {name: FIRST, "last": LAST}
     return compare("Who?", text, scorers, top_k=top_k, evidence=[(0, 3)], count_tokens=words, path=path)
 
 
@@ -33,9 +33,7 @@ def test_a_pipe_gets_a_table_of_fixed_width() -> None:
 
 def test_unequal_numbers_of_picks_and_long_ones() -> None:
     text = "One is here. " + "Many words are in this one, " * 40 + "and it ends."
-    comparison = compare(
-        "Who?", text, {"a": in_order(), "b": in_order(backwards=True)}, top_k=[1, 2], count_tokens=len
-    )
+    comparison = compare("Who?", text, {"a": FIRST, "b": LAST}, top_k=[1, 2], count_tokens=len)
     shown = render_text([comparison], io.StringIO())
     longest = max(comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start)
     assert longest.end - longest.start > LONGEST
