@@ -23,7 +23,7 @@ from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
+from spscanner_rag.text.tokenization import encode_question, tokenize_units
 
 QUERY = "Who signed the treaty?"
 TEXT = """\
@@ -68,7 +68,7 @@ def test_end_to_end(oracles: Path) -> None:
     assert scanner.checkpoint.published
     assert scanner.window_tokens == 120_000
     tokenizer = scanner.checkpoint.tokenizer
-    question_ids = tokenize_question(tokenizer, expected["question"])
+    question_ids = encode_question(tokenizer, expected["question"])[0]
     assert question_ids.tolist() == expected["question_input_ids"]
     units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(text)
     document = tokenize_units(tokenizer, units, "contained")
@@ -283,7 +283,7 @@ def test_all_pairs_are_checked_before_any_is_read(windowed_checkpoint: Path) -> 
 def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
     scanner = load(windowed_checkpoint, window_tokens=20)
     query = "a very long question indeed, " * 5
-    tokens = len(tokenize_question(scanner.checkpoint.tokenizer, query))
+    tokens = len(encode_question(scanner.checkpoint.tokenizer, query)[0])
     for call in (scanner.scan, lambda query, text: scanner.score_units(query, text, [])):
         with pytest.raises(ValueError, match=f"the query has {tokens} tokens, expected at most 20") as caught:
             call(query, TEXT)

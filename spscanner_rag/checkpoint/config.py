@@ -1,12 +1,10 @@
 """The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner")."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import Any, Final, Literal
 
-from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint.file_access import DIGESTS
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
@@ -14,14 +12,10 @@ PUBLISHED_VOCAB_SIZE: Final = 50277
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
-# From transformers' keys to the fields of our configuration.
-_TRANSFORMERS_REQUIRED: Final = {
-    "hidden_size": "d_model",
-    "num_hidden_layers": "n_layer",
-    "vocab_size": "vocab_size",
-}
-# The same, with the defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
-_TRANSFORMERS_OPTIONAL: Final[dict[str, tuple[str, Any]]] = {
+_TRANSFORMERS: Final[dict[str, tuple[str, Any]]] = {
+    "hidden_size": ("d_model", None),
+    "num_hidden_layers": ("n_layer", None),
+    "vocab_size": ("vocab_size", None),
     "head_dim": ("headdim", 64),
     "state_size": ("d_state", 128),
     "layer_norm_epsilon": ("norm_epsilon", 1e-5),
@@ -35,20 +29,8 @@ _TRANSFORMERS_OPTIONAL: Final[dict[str, tuple[str, Any]]] = {
     "chunk_size": ("chunk_size", 256),
     "tie_word_embeddings": ("tie_embeddings", False),
 }
-_TRANSFORMERS_FIELDS: Final = _TRANSFORMERS_REQUIRED | {
-    key: field for key, (field, _) in _TRANSFORMERS_OPTIONAL.items()
-}
-
-
-@contextmanager
-def faults_of(path: Path) -> Iterator[None]:
-    """Turn a ``ValueError`` about the content of a file into a `CheckpointError` that names the file."""
-    try:
-        yield
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+"""From transformers' keys to the fields of our configuration, with the defaults of its Mamba2Config: others than
+those of mamba_ssm. Without a default a key is needed."""
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
@@ -74,21 +56,16 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
     """Read transformers' layout; keys that its forward pass does not use, as ``norm_before_gate``, are ignored."""
     if config.get("model_type") != "mamba2":
         raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
-    missing = [key for key in _TRANSFORMERS_REQUIRED if key not in config]
-    if missing:
-        raise ValueError(f"{missing[0]} is missing; expected the keys of transformers' Mamba2Config")
     if config.get("quantization_config") is not None:
         raise ValueError(
             "quantization_config is set: quantised weights are not supported; expected no such key"
         )
     if config.get("hidden_act", "silu") not in ("silu", "swish"):
         raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
-    values = {key: default for key, (_, default) in _TRANSFORMERS_OPTIONAL.items()} | dict(config)
-    values["time_step_limit"] = _time_step_limit(values["time_step_limit"])
+    values = {field: config.get(key, default) for key, (field, default) in _TRANSFORMERS.items()}
+    values["dt_limit"] = _time_step_limit(values["dt_limit"])
     try:
-        read = Mamba2Config(
-            **{field: values[key] for key, field in _TRANSFORMERS_FIELDS.items()}, pad_vocab_size_multiple=1
-        )
+        read = Mamba2Config(**values, pad_vocab_size_multiple=1)
     except ValueError as error:
         raise ValueError(_with_transformers_key(str(error))) from None
     heads = config.get("num_heads", 128)
@@ -111,8 +88,8 @@ def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Ma
 def _with_transformers_key(message: str) -> str:
     """Replace our key at the start of a message with the key in the file."""
     key, _, rest = message.partition(" ")
-    fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()}
-    return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"
+    names = {field: name for name, (field, _) in _TRANSFORMERS.items()}
+    return f"{names.get(key.removeprefix('ssm_cfg.'), key)} {rest}"
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"
@@ -158,41 +135,30 @@ class ScannerSettings:
     meaning: MeaningWeights | None = None  # what an encoder's cosines count; there exactly if there is one
 
     def __post_init__(self) -> None:
-        if self.segmenter not in ("sentence", "reference"):
-            raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
-        for key in ("window_tokens", "reanchor_tokens"):
-            value = getattr(self, key)
-            if value is not None and (type(value) is not int or not 1 <= value <= _LARGEST_TOKENS):
+        right = self.segmenter in ("sentence", "reference")
+        _expect(right, "segmenter", self.segmenter, "'sentence' or 'reference'")
+        for key, tokens in (("window_tokens", self.window_tokens), ("reanchor_tokens", self.reanchor_tokens)):
+            right = tokens is None or (type(tokens) is int and 1 <= tokens <= _LARGEST_TOKENS)
+            _expect(right, key, tokens, f"null or a whole number of at least 1, at most {_LARGEST_TOKENS:,}")
+        for key, on in self.lexical.items():
+            _expect(type(on) is bool, f"lexical.{key}", on, "true or false")
+        units, weight = self.least_units, self.text_weight
+        right = type(units) is int and 0 <= units <= _MOST_LEAST_UNITS
+        whole = f"a whole number of at least 0, at most {_MOST_LEAST_UNITS:,}"
+        _expect(right, "lexical.least_units", units, whole)
+        right = type(weight) in (int, float) and 0 <= weight <= _MOST_TEXT_WEIGHT
+        _expect(right, "lexical.text_weight", weight, f"a number of at least 0, at most {_MOST_TEXT_WEIGHT}")
+        _expect(isinstance(self.training, dict), "training", self.training, "an object")
+        for key, given, needed in (
+            ("text_weight", self.text_weight, ("surroundings",)),
+            ("surroundings", self.surroundings, ("prior",)),
+            ("soft", self.soft, ("match", "prior", "surroundings")),
+        ):
+            if given and not all(getattr(self, name) for name in needed):
+                others = " and ".join(f"lexical.{name}" for name in needed)
                 raise ValueError(
-                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1, at most"
-                    f" {_LARGEST_TOKENS:,}"
+                    f"spscanner.lexical.{key} is {str(given).lower()} without {others}; expected all"
                 )
-        for key, value in self.lexical.items():
-            if type(value) is not bool:
-                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
-        if type(self.least_units) is not int or not 0 <= self.least_units <= _MOST_LEAST_UNITS:
-            raise ValueError(
-                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0,"
-                f" at most {_MOST_LEAST_UNITS:,}"
-            )
-        if type(self.text_weight) not in (int, float) or not 0 <= self.text_weight <= _MOST_TEXT_WEIGHT:
-            raise ValueError(
-                f"spscanner.lexical.text_weight is {self.text_weight!r}; expected a number of at least 0, at most"
-                f" {_MOST_TEXT_WEIGHT}"
-            )
-        if self.text_weight and not self.surroundings:
-            raise ValueError(
-                "spscanner.lexical.text_weight is above 0 without lexical.surroundings; expected both"
-            )
-        if self.surroundings and not self.prior:
-            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
-        if self.soft and not (self.match and self.surroundings):
-            raise ValueError(
-                "spscanner.lexical.soft is true without lexical.match, lexical.prior and lexical.surroundings;"
-                " expected all four"
-            )
-        if not isinstance(self.training, dict):
-            raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
 
     @property
     def lexical(self) -> dict[str, bool]:
@@ -223,7 +189,7 @@ class ScannerSettings:
                 " update the clone that spscanner-rag was installed from, and install it again"
             )
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        _checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning"))
+        _checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning", DIGESTS))
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         lexical = _checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
         if "segmenter" not in value:
@@ -255,3 +221,8 @@ def _checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[
     if unknown:
         raise ValueError(f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it")
     return value
+
+
+def _expect(right: bool, key: str, value: object, expected: str) -> None:
+    if not right:
+        raise ValueError(f"spscanner.{key} is {value!r}; expected {expected}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, Unpack
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load
 from tokenizers import Tokenizer
 
@@ -17,8 +16,8 @@ from spscanner_rag.checkpoint.file_access import (
     TOKENIZER,
     Check,
     CheckpointError,
+    faults_of,
     fingerprint,
-    first_line,
     read_bytes,
     read_json,
 )
@@ -77,10 +76,8 @@ def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
     """Read what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
-    content = read_bytes(path, _LARGEST)
-    if check is not None:
-        check(path, content)
-    try:
+    content = read_bytes(path, _LARGEST, check)
+    with faults_of(path, f"; {_AGAIN}"):
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
         description = json.loads(content[8 : 8 + length]).get("__metadata__", {})
@@ -94,17 +91,9 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
             name.removeprefix(CROSS): tensors.pop(name) for name in list(tensors) if name.startswith(CROSS)
         }
         prefix = str(description.get("prefix", ""))
-        _verify(tensors, shape.tensors(), path)
-        if cross:
-            _verify(cross, cross_tensors(shape), path)
-    except SafetensorError as error:
-        raise CheckpointError(
-            f"{path}: truncated, or not a safetensors file ({first_line(error)}); {_AGAIN}"
-        ) from None
-    except CheckpointError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: {first_line(error)}; {_AGAIN}") from None
+    _verify(tensors, shape.tensors(), path)
+    if cross:
+        _verify(cross, cross_tensors(shape), path)
     encoder = EncoderFile(shape, tensors, tokenizer, prefix, first_token, cross or None)
     return encoder, hashlib.sha256(content).hexdigest()
 
@@ -121,14 +110,8 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
             )
         hub.pop("revision", None)  # the checkpoint's
         path = download_weights(str(name), _FILES, **hub)
-    try:
+    with faults_of(path / CONFIG, "; pass another kind of model as an object of LangChain or LlamaIndex"):
         shape = BertShape.from_dict(read_json(path / CONFIG))
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(
-            f"{path / CONFIG}: {error}; pass another kind of model as an object of LangChain or LlamaIndex"
-        ) from None
     headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
     wanted = {stored: header for stored, header in headers.items() if stored in shape.tensors()}
     pooling = read_json(path / _POOLING) if (path / _POOLING).exists() else {}

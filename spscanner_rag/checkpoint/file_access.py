@@ -4,20 +4,18 @@ import hashlib
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
-from threading import Event
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.text.escaping import unbroken
+from spscanner_rag.text.escaping import first_line, unbroken
 
 CONFIG: Final = "config.json"
 SAFETENSORS: Final = "model.safetensors"
@@ -28,19 +26,12 @@ WORD_VECTORS: Final = "word_vectors.safetensors"
 ENCODER: Final = "encoder.safetensors"
 
 Check = Callable[[Path, bytes], None]
-"""Called with the path and the content of a file before the content is parsed; see `Digests.checking`."""
+"""Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
 
 LARGEST_JSON: Final = 2**24
 """Bytes of a ``config.json`` or an index of shards; those of the largest published models have less than 2**20."""
 
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-_KINDS: Final = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
 
 
@@ -54,19 +45,30 @@ class CheckpointError(ValueError):
         super().__init__(message)
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the error's type if it has no message."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+@contextmanager
+def faults_of(path: Path, next_step: str = "") -> Iterator[None]:
+    """Turn an error about the content of a file into a `CheckpointError` that names the file."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (ValueError, RecursionError) as error:
+        fault = str(error)
+    except SafetensorError as error:
+        fault = f"truncated, or not a safetensors file ({first_line(error)})"
+    else:
+        return
+    raise CheckpointError(f"{path}: {fault}{next_step}")
 
 
-def open_file(path: Path) -> BinaryIO:
+@contextmanager
+def open_file(path: Path) -> Iterator[BufferedReader]:
     """Open a file for reading; refuse what is no regular file: opening a named pipe would wait for ever."""
     try:
-        kind = stat.S_IFMT(path.stat().st_mode)
-        if kind != stat.S_IFREG:
-            raise CheckpointError(f"{path}: {_KINDS.get(kind, 'a special file')}; expected a regular file")
-        return path.open("rb")
+        if path.exists() and not path.is_file():
+            raise CheckpointError(f"{path}: a folder, a pipe or a device; expected a regular file")
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
 
@@ -77,19 +79,18 @@ def refuse_pointer(path: Path) -> None:
         _refuse_pointer(path, file.read(len(_LFS_POINTER)))
 
 
-def read_bytes(path: Path, largest: int) -> bytes:
-    """Read a file of at most ``largest`` bytes; refuse a git-LFS pointer in place of the file."""
+def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
+    """Read a file of at most ``largest`` bytes, and ``check`` it; refuse a git-LFS pointer in its place."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise CheckpointError(
                 f"{path}: {size:,} bytes; expected at most {largest:,}: it is no file of a checkpoint"
             )
-        try:
-            content = file.read(size)
-        except OSError as error:
-            raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
+        content = file.read(size)
     _refuse_pointer(path, content)
+    if check is not None:
+        check(path, content)
     return content
 
 
@@ -120,111 +121,75 @@ def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
-_NEXT: Final = "download it again"
 
 
 def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
-    """Read a table of word vectors after a `Digests.checking`; `CheckpointError` if it is missing or damaged."""
-    content = read_bytes(path, _LARGEST)
-    if check is not None:
-        check(path, content)
-    try:
-        return WordVectors.from_arrays(load(content))
-    except SafetensorError as error:
-        fault = f"truncated, or not a safetensors file ({first_line(error)})"
-    except KeyError as error:  # a dtype that numpy does not have
-        fault = f"a tensor is {error.args[0]}; expected int8, uint8 and floating-point that numpy has"
-    except ValueError as error:
-        fault = str(error)
-    raise CheckpointError(f"{path}: {fault}; {_NEXT}")
+    """Read a table of word vectors after its `Digests.check`; `CheckpointError` if it is missing or damaged."""
+    content = read_bytes(path, _LARGEST, check)
+    with faults_of(path, "; download it again"):
+        try:
+            return WordVectors.from_arrays(load(content))
+        except KeyError as error:  # a dtype that numpy does not have
+            raise ValueError(
+                f"a tensor is {error.args[0]}; expected int8, uint8 and floating-point"
+            ) from None
 
 
 DIGESTS: Final = "sha256"  # the key of the object "spscanner" that holds the digests
-_BLOCK_BYTES: Final = 2**20
-_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
-CONTENT: Final = "config"
+CONTENT: Final = "config"  # the key of that of ``config.json``
+_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER, CONTENT)
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Digests:
-    """The SHA-256 of each of ``files``, and of the ``content`` of ``config.json``; ``ValueError`` for others."""
+    """The SHA-256 of files by their names, and of the content of ``config.json`` by `CONTENT`."""
 
-    files: dict[str, str] = field(default_factory=dict)
-    content: str = ""
-
-    def __post_init__(self) -> None:
-        for name, digest in self.files.items():
-            if name not in _FILES:
-                raise ValueError(
-                    f"spscanner.{DIGESTS}.{name}: unknown file; expected {', '.join(_FILES)}: remove it"
-                )
-            _refuse_other(name, digest)
-        if self.content:
-            _refuse_other(CONTENT, self.content)
+    of: dict[str, str] = field(default_factory=dict)
+    checked: list[str] = field(default_factory=list)  # names of the files that were compared
 
     @classmethod
     def from_config(cls, value: object) -> "Digests":
-        """Read the parsed object "spscanner.sha256"."""
+        """Read the parsed object "spscanner.sha256"; a ``ValueError`` names what is wrong in it."""
         if not isinstance(value, Mapping):
             raise ValueError(
                 f"spscanner.{DIGESTS} is {value!r}; expected an object of file names and digests"
             )
-        files = {name: digest for name, digest in value.items() if name != CONTENT}
-        return cls(files, value.get(CONTENT, ""))
-
-    @classmethod
-    def of_files(cls, paths: Iterable[Path]) -> "Digests":
-        """Compute the digests of files."""
-        return cls({path.name: _digest(path) for path in paths})
+        for name, digest in value.items():
+            where = f"spscanner.{DIGESTS}.{name}"
+            if name not in _FILES:
+                raise ValueError(f"{where}: unknown file; expected {', '.join(_FILES)}: remove it")
+            if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+                raise ValueError(
+                    f"{where} holds no SHA-256; expected 64 hexadecimal digits; download or save the checkpoint"
+                    " again"
+                )
+        return cls(dict(value))
 
     def check_config(self, config: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` if a parsed ``config.json`` with digests is not the one that was saved."""
-        if CONTENT in config["spscanner"][DIGESTS] and digest_of_config(config) != self.content:
+        if CONTENT not in self.of:
+            return
+        if digest_of_config(config) != self.of[CONTENT]:
             raise ValueError(
                 f"its content is not the one of spscanner.{DIGESTS}.{CONTENT}, so it was damaged or edited;"
                 f" download or save the checkpoint again (if you changed it on purpose, remove"
                 f" spscanner.{DIGESTS}.{CONTENT})"
             )
+        self.checked.append(CONFIG)
 
-    @contextmanager
-    def checking(self, path: Path) -> Iterator[Check]:
-        """Check a large file in another thread while the body reads it; raise `CheckpointError` after the body.
-
-        The body calls what it gets with the path and content of every other file before it parses it.
-        """
-        if path.name not in self.files:
-            yield self._check_content
+    def check(self, path: Path, content: bytes | None = None) -> None:
+        """Raise `CheckpointError` if a file, or its content where it was read, is not the one that was saved."""
+        if path.name not in self.of:
             return
-        if not os.path.lexists(path):
-            raise CheckpointError(
-                f"{path}: missing, though {path.parent / CONFIG} has its SHA-256; download or save the checkpoint"
-                " again"
-            )
-        begun, stop = Event(), Event()
-        with ThreadPoolExecutor(1) as pool:
-            # Without waiting it would begin late: parsing the tokenizer, the first call, keeps the interpreter.
-            pool.submit(begun.set)
-            digest = pool.submit(_digest, path, stop)
-            begun.wait()
-            try:
-                yield self._check_content
-            except BaseException:
-                stop.set()
-                raise
-            self._compare(path, digest.result())
-
-    def _check_content(self, path: Path, content: bytes) -> None:
-        if path.name in self.files:
-            self._compare(path, hashlib.sha256(content).hexdigest())
-
-    def _compare(self, path: Path, got: str) -> None:
-        if got != self.files[path.name]:
+        found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
+        if found != self.of[path.name]:
             raise CheckpointError(
                 f"{path}: its SHA-256 is not the one in {path.parent / CONFIG}, so the file is damaged, is that of"
                 " another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
                 f" changed it on purpose, remove spscanner.{DIGESTS} from {CONFIG})"
             )
+        self.checked.append(path.name)
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:
@@ -238,25 +203,11 @@ def digest_of_config(config: Mapping[str, Any]) -> str:
 def fingerprint(folder: Path) -> str:
     """One SHA-256, in hexadecimal, of all files that decide what the checkpoint in a folder computes."""
     files = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".bin")]
-    content = {path.name: _digest(path) for path in sorted(files)}
+    content = {path.name: file_digest(path) for path in sorted(files)}
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _digest(path: Path, stop: Event | None = None) -> str:
-    """The SHA-256 of a file, in hexadecimal, read in blocks; of its beginning once it is to stop."""
-    digest = hashlib.sha256()
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
     with open_file(path) as file:
-        try:
-            while (block := file.read(_BLOCK_BYTES)) and not (stop and stop.is_set()):
-                digest.update(block)
-        except OSError as error:
-            raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
-    return digest.hexdigest()
-
-
-def _refuse_other(name: str, digest: object) -> None:
-    if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
-        raise ValueError(
-            f"spscanner.{DIGESTS}.{name} holds no SHA-256; expected 64 hexadecimal digits; download or save the"
-            " checkpoint again"
-        )
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -29,16 +29,6 @@ class HubOptions(TypedDict, total=False):
     local_files_only: bool  # never use the network
 
 
-def check_hub_options(given: HubOptions) -> None:
-    """Raise ``TypeError`` for a keyword argument that `HubOptions` does not have."""
-    unknown = sorted(given.keys() - HubOptions.__annotations__.keys())
-    if unknown:
-        raise TypeError(
-            f"got an unexpected keyword argument {unknown[0]!r}; expected one of the signature's, or of"
-            f" {', '.join(HubOptions.__annotations__)}"
-        )
-
-
 def is_local_path(name: str) -> bool:
     """True if a name can only be meant as a path: no Hub repository is called that."""
     return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
@@ -143,10 +133,17 @@ def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[Hub
     return download(repository, (*patterns, PICKLED), **hub)
 
 
-def locate(name: str | Path | None, **hub: Unpack[HubOptions]) -> Path:
+def locate(
+    name: str | Path | None,
+    *,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | Path | None = None,
+    local_files_only: bool = False,
+) -> Path:
     """Return the folder of a checkpoint, None or "default" being the bundled one; else `CheckpointError`."""
-    check_hub_options(hub)
     folder = local_folder(name)
     if folder is not None:
         return folder
+    hub = HubOptions(revision=revision, token=token, cache_dir=cache_dir, local_files_only=local_files_only)
     return download_weights(str(name), _HUB_FILES, **hub)

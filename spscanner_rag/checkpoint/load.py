@@ -14,7 +14,6 @@ from spscanner_rag.checkpoint.config import (
     PUBLISHED_VOCAB_SIZE,
     ScannerSettings,
     canonical_name,
-    faults_of,
     read_config,
 )
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
@@ -23,12 +22,11 @@ from spscanner_rag.checkpoint.file_access import (
     DIGESTS,
     ENCODER,
     SAFETENSORS,
-    TOKENIZER,
     WORD_VECTORS,
     CheckpointError,
     Digests,
+    faults_of,
     fingerprint,
-    first_line,
     read_json,
     read_word_vectors,
 )
@@ -42,6 +40,7 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.escaping import first_line
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
@@ -108,24 +107,17 @@ def load_checkpoint(
     folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files, layout)
-    with digests.checking(files / SAFETENSORS) as check:
-        found = find_tokenizer(tokenizer, files, published, check=check, **hub)
-        refuse_small_vocabulary(config, found, files / CONFIG)
-        word_vectors = read_word_vectors(files / WORD_VECTORS, check) if settings.soft else None
-        own = None
-        if settings.meaning is not None and encoder is not None:
-            own = read_encoder(files / ENCODER, check)
-        model, has_head = _load_weights(files, config, settings, device, dtype, require_head, layout)
+    digests.check(files / SAFETENSORS)
+    found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
+    refuse_small_vocabulary(config, found, files / CONFIG)
+    word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
+    own = None
+    if settings.meaning is not None and encoder is not None:
+        own = read_encoder(files / ENCODER, digests.check)
+    model, has_head = _load_weights(files, config, settings, device, dtype, require_head, layout)
     source = "default" if name is None else str(name)
-    read = {
-        SAFETENSORS: True,
-        TOKENIZER: tokenizer is None,
-        WORD_VECTORS: settings.soft,
-        ENCODER: own is not None,
-    }
-    verified = (CONFIG,) * bool(digests.content) + tuple(name for name in digests.files if read[name])
     meaning = _meaning_of(settings, encoder, own, folder, torch.device(device), dtype, hub)
-    rest = has_head, word_vectors, verified, meaning, encoder, own and own[0]
+    rest = has_head, word_vectors, tuple(digests.checked), meaning, encoder, own and own[0]
     return Checkpoint(model, settings, found, source, folder, published, *rest)
 
 
@@ -177,8 +169,8 @@ def load_model(
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)
-    with digests.checking(folder / SAFETENSORS):
-        return _load_weights(folder, config, settings, device, dtype, require_head)[0]
+    digests.check(folder / SAFETENSORS)
+    return _load_weights(folder, config, settings, device, dtype, require_head)[0]
 
 
 def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
@@ -213,12 +205,8 @@ def read_settings(
         raw = read_json(path)
         config = layout.config(raw)
         if "spscanner" in raw:
-            section = raw["spscanner"]
-            if not isinstance(section, dict) or DIGESTS not in section:
-                return config, ScannerSettings.from_dict(section), False, Digests()
-            digests = Digests.from_config(section[DIGESTS])
-            plain = {key: value for key, value in section.items() if key != DIGESTS}
-            settings = ScannerSettings.from_dict(plain)
+            settings = ScannerSettings.from_dict(raw["spscanner"])
+            digests = Digests.from_config(raw["spscanner"].get(DIGESTS, {}))
             digests.check_config(raw)
             return config, settings, False, digests
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:

@@ -30,9 +30,8 @@ from spscanner_rag.checkpoint.file_access import (
     TOKENIZER,
     WORD_VECTORS,
     CheckpointError,
-    Digests,
     digest_of_config,
-    first_line,
+    file_digest,
 )
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
@@ -42,6 +41,7 @@ from spscanner_rag.checkpoint.whole_file import PLACE, one_at_a_time, sync_folde
 from spscanner_rag.encoder.bert import quantized, restored
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.escaping import first_line
 
 _CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 
@@ -72,16 +72,13 @@ def save_checkpoint(
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
-    if (word_vectors is None) == settings.soft:
-        got = "no word vectors" if word_vectors is None else "word vectors"
-        raise CheckpointError(
-            f"{got} for settings with lexical.soft {settings.soft}; pass word_vectors exactly when it is true"
-        )
-    if (encoder is None) == (settings.meaning is not None):
-        got = "no encoder" if encoder is None else "an encoder"
-        raise CheckpointError(
-            f"{got} for settings with meaning {settings.meaning}; pass encoder exactly with it"
-        )
+    for given, what, key, wanted in (
+        (word_vectors, "word vectors", "lexical.soft", settings.soft),
+        (encoder, "encoder", "meaning", settings.meaning),
+    ):
+        if (given is None) == bool(wanted):
+            got = f"no {what}" if given is None else what
+            raise CheckpointError(f"{got} for settings with {key} {wanted}; pass both or neither")
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
     try:
@@ -99,7 +96,9 @@ def save_checkpoint(
         if encoder is not None:
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
-        section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).files}
+        section = settings.to_dict() | {
+            DIGESTS: {path.name: file_digest(path) for path in sorted(staging.iterdir())}
+        }
         # as JSON holds it, before the digest of its content is added
         config = json.loads(json.dumps(model.config.to_dict() | {"spscanner": section}))
         config["spscanner"][DIGESTS][CONTENT] = digest_of_config(config)

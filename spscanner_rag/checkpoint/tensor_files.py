@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import (
@@ -25,15 +25,17 @@ from spscanner_rag.checkpoint.file_access import (
     SAFETENSORS,
     SAFETENSORS_INDEX,
     CheckpointError,
-    first_line,
+    faults_of,
     read_json,
     refuse_pointer,
 )
+from spscanner_rag.text.escaping import first_line
 
 LARGEST_WEIGHT: Final = 1e6
 """No weight of a trained model comes near; a flipped bit of an exponent makes 1e10 to 1e38."""
 
 _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+_FORMATS: Final = (SAFETENSORS, SAFETENSORS_INDEX, PICKLED)
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change the ranking.
@@ -53,22 +55,18 @@ class TensorHeader:
 
 def has_weights(folder: Path) -> bool:
     """True if a folder has weights in a format that `read_headers` reads."""
-    return any((folder / name).is_file() for name in (SAFETENSORS, SAFETENSORS_INDEX, PICKLED))
+    return any((folder / name).is_file() for name in _FORMATS)
 
 
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
     """The tensors of a folder: safetensors, shards or ``pytorch_model.bin``, renamed."""
     # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
-    if os.path.lexists(folder / SAFETENSORS):
-        found = list(_safetensors_headers(folder / SAFETENSORS))
-    elif os.path.lexists(folder / SAFETENSORS_INDEX):
-        found = list(_sharded_headers(folder / SAFETENSORS_INDEX))
-    elif os.path.lexists(folder / PICKLED):
-        found = list(_pickled_headers(folder / PICKLED))
-    else:
+    name = next((name for name in _FORMATS if os.path.lexists(folder / name)), None)
+    if name is None:
         raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}")
+    read = {SAFETENSORS: _safetensors_headers, SAFETENSORS_INDEX: _sharded_headers, PICKLED: _pickled_headers}
     headers: dict[str, TensorHeader] = {}
-    for header in found:
+    for header in read[name](folder / name):
         name = rename(header.stored_name)
         if name in headers:
             raise CheckpointError(
@@ -143,16 +141,11 @@ def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
     """Headers of one safetensors file, which the library checks against the length of the file."""
     refuse_pointer(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 - not a mapping
-                part = file.get_slice(name)
-                dtype = part.get_dtype()
-                yield TensorHeader(path, name, tuple(part.get_shape()), dtype, dtype in _FLOATS)
-    except SafetensorError as error:
-        raise CheckpointError(
-            f"{path}: truncated, or not a safetensors file ({first_line(error)}); download or save it again"
-        ) from None
+    with faults_of(path, "; download or save it again"), safe_open(path, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118 - not a mapping
+            part = file.get_slice(name)
+            dtype = part.get_dtype()
+            yield TensorHeader(path, name, tuple(part.get_shape()), dtype, dtype in _FLOATS)
 
 
 def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
@@ -281,7 +274,7 @@ class _Rehearsal(pickle._Unpickler):
 
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
         if (module, name) == ("collections", "OrderedDict"):
-            return _empty_dict
+            return OrderedDict
         if module == "torch._utils" and name in _REBUILDING:
             return _within_storage if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
         # types of storages, and dtypes, are no functions to call
@@ -297,12 +290,6 @@ class _Rehearsal(pickle._Unpickler):
         if kind != "storage" or type(elements) is not int:
             raise _ForeignObjectError(f"persistent id {kind!r}")
         return elements
-
-
-def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
-    if arguments:  # torch.save fills it afterwards
-        raise _ForeignObjectError("an OrderedDict made from something else")
-    return OrderedDict()
 
 
 def _within_storage(

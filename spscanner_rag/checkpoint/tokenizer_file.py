@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint.file_access import TOKENIZER, Check, CheckpointError, read_bytes
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.text.tokenization import fault, is_fault_of_tokenizers
+from spscanner_rag.text.escaping import first_line
+from spscanner_rag.text.tokenization import is_fault_of_tokenizers
 
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
@@ -64,11 +65,8 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
-    """Read a ``tokenizer.json`` without truncation, padding and dropout, after `Digests.checking`."""
-    content = read_bytes(path, _LARGEST_FILE)
-    if check is not None:
-        check(path, content)
-    return tokenizer_of(content, path)
+    """Read a ``tokenizer.json`` without truncation, padding and dropout, after `Digests.check`."""
+    return tokenizer_of(read_bytes(path, _LARGEST_FILE, check), path)
 
 
 def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
@@ -80,7 +78,7 @@ def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
         if not is_fault_of_tokenizers(error):
             raise
         raise CheckpointError(
-            f"{path}: not a tokenizer ({fault(error)}); expected a {TOKENIZER} of the tokenizers library"
+            f"{path}: not a tokenizer ({first_line(error)}); expected a {TOKENIZER} of the tokenizers library"
         ) from None
     return tokenizer
 

@@ -174,10 +174,14 @@ def text_scores(
     A text's score is the z-score of its BM25, plus the best unit's mean of its z-scores, all tempered.
     """
     whole = own_scores(counts_of_texts(counts), statistics.idf, statistics.mean_words)  # (texts,)
-    scores = tempered(statistics.moments.standardize(whole))
+    best = best_of_texts(counts, np.mean([tempered(z) for z in unit_z], axis=0))
+    return tempered(statistics.moments.standardize(whole)) + np.where(np.isfinite(best), best, 0.0)
+
+
+def best_of_texts(counts: QueryCounts, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest of the values of each text's units, (units,), negative infinity without units: (texts,)."""
     stops = np.append(counts.text_starts, np.int64(counts.n_units))
     filled = np.flatnonzero(np.diff(stops))  # texts with units
-    if len(filled):
-        units = np.mean([tempered(z) for z in unit_z], axis=0)  # (units,)
-        scores[filled] += np.maximum.reduceat(units, stops[filled])
-    return scores
+    best = np.full(len(counts.text_starts), -np.inf)
+    best[filled] = np.maximum.reduceat(values, stops[filled])
+    return best

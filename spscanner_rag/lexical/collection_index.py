@@ -8,20 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.bm25 import REACH
-from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
-from spscanner_rag.lexical.postings import (
-    Postings,
-    QueryCounts,
-    check,
-    count_stems,
-    kept_texts,
-    merged,
-    renumbered,
-)
-from spscanner_rag.lexical.soft_match import rows_of
+from spscanner_rag.lexical.bm25 import REACH, best_of_texts
+from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores
+from spscanner_rag.lexical.postings import Postings, QueryCounts, check, count_stems, kept_texts, merged
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import Stems, TextWords, index_words, query_stems
+from spscanner_rag.lexical.words import QueryOnWords, Stems, TextWords, index_words, query_stems, rows_of
 from spscanner_rag.text.languages import ENGLISH, LANGUAGES
 
 N_SCORES = 1 + len(REACH)
@@ -29,18 +20,12 @@ N_SCORES = 1 + len(REACH)
 _AROUND = MatchOptions(surroundings=True)
 
 
-def _ranked(asked: QueryOnWords) -> list[tuple[int, float]]:
-    """The texts that share a word with a query, by number, best first, each with the score of its best unit."""
+def _best_units(asked: QueryOnWords) -> list[tuple[int, float]]:
+    """The texts that share a word with a query, by number, each with the score of its best unit."""
     scores = lexical_scores(asked, _AROUND)
-    starts = scores.counts.text_starts
-    units = np.sum(scores.standardized(), axis=0) / N_SCORES
-    matched = np.unique(np.searchsorted(starts, scores.counts.units, side="right") - 1)  # they have units
-    stops = np.append(starts, np.int64(scores.counts.n_units))
-    filled = np.flatnonzero(np.diff(stops))
-    best = np.full(len(starts), -np.inf)
-    best[filled] = np.maximum.reduceat(units, stops[filled])
-    texts = matched[np.argsort(-best[matched], kind="stable")]
-    return list(zip(texts.tolist(), best[texts].tolist(), strict=True))
+    best = best_of_texts(scores.counts, np.sum(scores.standardized(), axis=0) / N_SCORES)
+    matched = np.unique(np.searchsorted(scores.counts.text_starts, scores.counts.units, side="right") - 1)
+    return list(zip(matched.tolist(), best[matched].tolist(), strict=True))
 
 
 _MOST_PENDING = 4_000_000  # added texts are kept apart until they have this many postings, and indexed before
@@ -57,12 +42,11 @@ class CollectionIndex:
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
         self._stems = {ENGLISH: Stems(ENGLISH)}  # others once they are asked for
-        self._languages: dict[str, str] = {}  # of the texts that are not in English, by key
+        self._languages: dict[str, str] = {}  # of all texts, by key
         self._parts: list[Postings] = []
         self._keys: list[list[str]] = []  # of the texts of each part
         self._pending: dict[str, Postings] = {}
         self._pending_size = 0
-        self._known: set[str] = set()
         self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
         self._lock = threading.RLock()
 
@@ -75,10 +59,10 @@ class CollectionIndex:
         return index
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._languages)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._known
+        return key in self._languages
 
     @property
     def keys(self) -> list[str]:
@@ -112,15 +96,13 @@ class CollectionIndex:
     def add_words(self, key: str, words: TextWords) -> None:
         """As `add`, for a text whose words are indexed already."""
         with self._lock:
-            if key in self._known:
+            if key in self._languages:
                 raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
             self._learn(words.vocabulary)
             numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
-            self._pending[key] = renumbered(words.postings, numbers)
+            self._pending[key] = words.postings._replace(words=numbers[words.postings.words])
             self._pending_size += len(words.postings.units)
-            self._known.add(key)
-            if words.language != ENGLISH:
-                self._languages[key] = words.language
+            self._languages[key] = words.language
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
 
@@ -130,7 +112,6 @@ class CollectionIndex:
         with self._lock:
             other._parts, other._keys = list(self._parts), list(self._keys)
             other._pending, other._pending_size = dict(self._pending), self._pending_size
-            other._known = set(self._known)
             # The vocabulary only grows, so both use one, under one lock.
             other._vocabulary, other._stems, other._lock = self._vocabulary, self._stems, self._lock
             other._languages = dict(self._languages)
@@ -140,7 +121,7 @@ class CollectionIndex:
         """Remove texts; ``KeyError`` for an unknown key, and then nothing is removed."""
         gone = set(keys)
         with self._lock:
-            unknown = gone - self._known
+            unknown = gone - self._languages.keys()
             if unknown:
                 raise KeyError(f"the collection has no text {min(unknown)!r:.80}")
             self._settle()
@@ -149,15 +130,14 @@ class CollectionIndex:
                 if not all(kept):
                     self._parts[number] = kept_texts(self._parts[number], np.array(kept))
                     self._keys[number] = [key for key in own if key not in gone]
-            self._known -= gone
             self._languages = {key: own for key, own in self._languages.items() if key not in gone}
 
     @property
     def languages(self) -> list[str]:
         """The languages of the texts, one of `languages.LANGUAGES` each."""
         with self._lock:
-            others = sorted(set(self._languages.values()))
-            return others if len(self._languages) == len(self._known) and others else [ENGLISH, *others]
+            found = set(self._languages.values()) or {ENGLISH}
+            return sorted(found, key=lambda language: (language != ENGLISH, language))
 
     def statistics(self, query: str, options: MatchOptions, language: str = ENGLISH) -> LexicalStatistics:
         """Statistics of a query over all units, with the stems of a language; English if no text is in it."""
@@ -173,14 +153,13 @@ class CollectionIndex:
         with self._lock:
             asked = [self.asked(query, language=language) for language in self.languages]
             keys, languages = self.keys, dict(self._languages)
-        found: list[tuple[int, float]] = []
-        for each in asked:
-            for number, score in _ranked(each):
-                if len(asked) == 1 or languages.get(keys[number], ENGLISH) == each.language:
-                    found.append((number, score))
-        if len(asked) > 1:
-            found.sort(key=lambda one: (-one[1], one[0]))
-        return [(keys[number], score) for number, score in found[:top]]
+        found = (
+            (-score, number)
+            for each in asked
+            for number, score in _best_units(each)
+            if languages[keys[number]] == each.language
+        )
+        return [(keys[number], -score) for score, number in sorted(found)[:top]]
 
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
         """Count groups of words in every unit; ``columns``, (vocabulary,), has each word's group, else -1."""
@@ -206,7 +185,7 @@ class CollectionIndex:
             self._settle()
             postings = merged(self._parts)
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
-            lists["languages"] = [self._languages.get(key, ENGLISH) for key in lists["keys"]]
+            lists["languages"] = [self._languages[key] for key in lists["keys"]]
         encoded = {name: np.frombuffer(json.dumps(own).encode(), np.uint8) for name, own in lists.items()}
         return postings._asdict() | encoded
 
@@ -223,8 +202,8 @@ class CollectionIndex:
         index = cls()
         index._learn(vocabulary)
         index._languages = _languages(keys, languages)
-        index._parts, index._keys, index._known = [postings], [keys], set(keys)
-        if (len(index._vocabulary), len(index._known)) != (len(vocabulary), len(keys)):
+        index._parts, index._keys = [postings], [keys]
+        if (len(index._vocabulary), len(index._languages)) != (len(vocabulary), len(keys)):
             raise ValueError("the index names a word or a text twice; it is damaged: make it again")
         return index
 
@@ -239,13 +218,14 @@ class CollectionIndex:
             known = self._stems.setdefault(language, Stems(language))
             known.learn(vocabulary[known.n_words :])
             of_stem = {stem: list(known.get(stem, ())) for stem in query_stems(query, language)}
-            if vectors is None or language != ENGLISH:
-                return QueryOnWords(query, list(self._parts), of_stem, vocabulary, None, language)
-            if self._rows is None or self._rows[0] is not vectors:
-                self._rows = vectors, np.zeros(0, np.int32)
-            new = rows_of(vectors, vocabulary[len(self._rows[1]) :])
-            self._rows = vectors, np.concatenate([self._rows[1], new])
-            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, self._rows[1])
+            rows = None
+            if vectors is not None and language == ENGLISH:
+                known_rows = np.zeros(0, np.int32)
+                if self._rows is not None and self._rows[0] is vectors:
+                    known_rows = self._rows[1]
+                rows = np.concatenate([known_rows, rows_of(vectors, vocabulary[len(known_rows) :])])
+                self._rows = vectors, rows
+            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, rows, language)
 
     def _learn(self, words: Iterable[str]) -> None:
         new = [word for word in words if word not in self._vocabulary]
@@ -265,7 +245,7 @@ class CollectionIndex:
 
 
 def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
-    """The languages of texts that are not in English, by key."""
+    """The languages of texts, by key."""
     unknown = sorted({*languages} - {*LANGUAGES})
     if unknown or len(languages) != len(keys):
         raise ValueError(
@@ -273,7 +253,7 @@ def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
             + (f", one of them {unknown[0]!r:.40}" if unknown else "")
             + f"; expected one of {', '.join(LANGUAGES)} for each: make it again"
         )
-    return {key: own for key, own in zip(keys, languages, strict=True) if own != ENGLISH}
+    return dict(zip(keys, languages, strict=True))
 
 
 def _decoded(name: str, array: NDArray[Any]) -> list[str]:

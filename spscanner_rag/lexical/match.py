@@ -5,9 +5,8 @@ the same; this channel tells it, and with word vectors also which words mean abo
 relative to the collection, the texts that the query is asked of: its units are BM25's documents.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +26,10 @@ from spscanner_rag.lexical.bm25 import (
     text_scores,
     text_statistics,
 )
-from spscanner_rag.lexical.postings import Postings, QueryCounts, count_stems
-from spscanner_rag.lexical.soft_match import (
-    SimilarWords,
-    SoftScores,
-    SoftStatistics,
-    best_of_words,
-    rows_of,
-    soft_scores,
-)
+from spscanner_rag.lexical.postings import QueryCounts
+from spscanner_rag.lexical.soft_match import SoftScores, SoftStatistics, best_of_words, soft_scores
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import (
-    Stems,
-    TextWords,
-    indexed_query,
-    query_stems,
-    query_words,
-    stem_columns,
-)
+from spscanner_rag.lexical.words import QueryOnWords, TextWords, indexed_query, query_words
 from spscanner_rag.text.languages import ENGLISH
 
 MATCH_FEATURES: Final = 4  # numbers that the soft channel gives each token: see `LexicalMatch.token_features`
@@ -102,48 +87,6 @@ PLAIN_MATCH = MatchOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class QueryOnWords:
-    """A query, and the words of a text or of a collection."""
-
-    query: str
-    parts: Sequence[Postings]
-    of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
-    vocabulary: Sequence[str]
-    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
-    language: str = ENGLISH  # that the query is cut in, and whose stems `of_stem` has
-
-    @classmethod
-    def on_text(
-        cls, query: str, words: TextWords, vectors: WordVectors | None = None, language: str | None = None
-    ) -> Self:
-        """A query, and the words of one text, with the stems of a language: by default the text's own."""
-        language, of_stem = language or words.language, words.of_stem
-        if language != words.language:
-            of_stem = Stems(language, words.vocabulary)
-        rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
-        return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
-
-    @property
-    def stems(self) -> tuple[str, ...]:
-        """The distinct stems of the query."""
-        return query_stems(self.query, self.language)
-
-    def columns(self) -> NDArray[np.int64]:
-        """The index of each word's stem among the query's, else -1: (vocabulary,)."""
-        return stem_columns(self.of_stem, self.stems, len(self.vocabulary))
-
-    def counts(self) -> QueryCounts:
-        """Count each stem of the query in each unit."""
-        return count_stems(self.parts, self.columns(), len(self.stems))
-
-    def similar(self, vectors: WordVectors) -> SimilarWords:
-        """The vocabulary beside the query's words."""
-        rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
-        words = query_words(self.query, self.language)
-        return SimilarWords(vectors, rows, self.of_stem, words, self.language)
-
-
-@dataclass(frozen=True, slots=True)
 class LexicalScores:
     """The scores of a query's words in every unit of a text or a collection."""
 
@@ -171,7 +114,7 @@ def lexical_scores(
     soft = None
     if options.surroundings and options.vectors is not None:
         soft_idf = statistics.soft.idf if statistics is not None and statistics.soft is not None else None
-        soft = soft_scores(asked.similar(options.vectors), asked.parts, least, soft_idf)
+        soft = soft_scores(asked, options.vectors, least, soft_idf)
     if statistics is None:
         statistics = LexicalStatistics(
             idf,
@@ -210,8 +153,9 @@ def match_query(
     if statistics.texts is not None:
         text_score = float(text_scores(scores.counts, unit_z, statistics.texts)[0]) - statistics.texts.best
     standard = np.stack(unit_z, axis=1)
+    match = LexicalMatch(token_classes, standard.astype(np.float32), language=language, text_score=text_score)
     if options.vectors is None or soft is None or statistics.soft is None:
-        return LexicalMatch(token_classes, standard.astype(np.float32), None, None, language, text_score)
+        return match
     standard_soft = np.stack(standardized_by(statistics.soft.moments, [*soft.scores]), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
@@ -220,16 +164,14 @@ def match_query(
         np.stack(scores.bm25, axis=1) / max(most, 1e-9),
         soft.scores.T / max(soft.idf.sum(), 1e-9),
     ]
-    weighted, similarity = best_of_words(asked.similar(options.vectors), soft.idf)  # each (vocabulary,)
+    weighted, similarity = best_of_words(asked, options.vectors, soft.idf)  # each (vocabulary,)
     features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last ones are those of no word
     features[:-1, :3] = np.stack([similarity, weighted / _IDF_SCALE, columns >= 0], axis=1)
-    return LexicalMatch(
-        token_classes,
-        np.concatenate(columns_of_scores, axis=1).astype(np.float32),
-        of_tokens(features, words, token_starts, token_ends),
-        soft.idf,
-        language,
-        text_score,
+    return replace(
+        match,
+        scores=np.concatenate(columns_of_scores, axis=1).astype(np.float32),
+        token_features=of_tokens(features, words, token_starts, token_ends),
+        query_idf=soft.idf,
     )
 
 

@@ -73,11 +73,6 @@ def text_postings(numbers: NDArray[np.int32], units: NDArray[np.int32], n_units:
     )
 
 
-def renumbered(postings: Postings, numbers: NDArray[np.int32]) -> Postings:
-    """The same postings with ``numbers``, (vocabulary,), as the words' numbers, which may be in any order."""
-    return postings._replace(words=numbers[postings.words])
-
-
 def merged(parts: Sequence[Postings]) -> Postings:
     """The postings of several sets of texts as one, in order, sorted by word."""
     firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)

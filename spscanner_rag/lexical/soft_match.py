@@ -8,8 +8,7 @@ no others), and df(v) the number of units that contain v, a query word has
 and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +16,9 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH, Moments
 from spscanner_rag.lexical.postings import Postings, text_starts
-from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
-from spscanner_rag.lexical.words import stems_of_query_words
-from spscanner_rag.text.languages import ENGLISH, STOP_WORDS
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import QueryOnWords, query_words
 
-_QUERY_WORDS_AT_ONCE = 16  # bounds memory: 64 bytes for each distinct word of the collection
 _STEPS = (1, 2, 5)
 """The widths 3, 7 and 17 of `REACH` as the largest of three windows of the width before, so far apart."""
 
@@ -40,67 +37,39 @@ class SoftScores(NamedTuple):
     scores: NDArray[np.float64]  # (4, units): of each unit and, by `REACH`, of the text around it
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarWords:
-    """The words of a text or collection, beside a query's."""
-
-    vectors: WordVectors
-    rows: NDArray[np.int32]  # (vocabulary,) of the text's words, from `rows_of`
-    of_stem: Mapping[str, Sequence[int]]  # numbers of the text's words with this stem
-    query: tuple[str, ...]  # `query_words`
-    language: str = ENGLISH  # of the text, whose stems `of_stem` has
-
-    def similarities(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
-        query_rows = rows_of(self.vectors, self.query, self.language)
-        stems = stems_of_query_words(self.query, self.language)
-        for first in range(0, len(self.query), _QUERY_WORDS_AT_ONCE):
-            some = slice(first, first + _QUERY_WORDS_AT_ONCE)
-            similar = self.vectors.similarities_of_rows(query_rows[some], self.rows)
-            for column, stem in enumerate(stems[some]):
-                similar[np.asarray(self.of_stem.get(stem, ()), np.int64), column] = 1
-            yield first, similar
-
-
-def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
-    """Rows of lowercase words, (words,); stop words, and all of other languages than English, are unknown."""
-    if language != ENGLISH:
-        return np.full(len(words), UNKNOWN, np.int32)
-    return vectors.rows("" if word in STOP_WORDS else word for word in words)
-
-
 def soft_scores(
-    words: SimilarWords,
-    parts: Sequence[Postings],
-    least_units: int = 0,
-    idf: NDArray[np.float64] | None = None,
+    asked: QueryOnWords, vectors: WordVectors, least_units: int = 0, idf: NDArray[np.float64] | None = None
 ) -> SoftScores:
     """Soft scores of every unit of some texts, with these idf or else those of the texts themselves."""
+    parts = asked.parts
     n_units = sum(part.n_units for part in parts)
-    n, windows = max(n_units, least_units), None
-    found = np.zeros(len(words.query)) if idf is None else idf
+    n, units = max(n_units, least_units), np.arange(n_units)
+    starts = text_starts(parts)
+    # with room for the largest window before and after each text
+    places = units + np.searchsorted(starts, units, side="right") * REACH[-1]
+    length = n_units + (len(starts) + 1) * REACH[-1]
+    found = np.zeros(len(query_words(asked.query, asked.language))) if idf is None else idf
     scores = np.zeros((1 + len(REACH), n_units))
-    for first, similar in words.similarities():
+    for first, similar in asked.similarities(vectors):
         for column in range(similar.shape[1]):
             frequency, best = _best_of_units(similar[:, column], parts, n_units)
             if idf is None:
                 df = min(n, frequency)
                 found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
             if frequency:
-                windows = windows or _Windows.of(parts)
-                for sums, largest in zip(scores, (best, *windows.largest(best)), strict=True):
+                for sums, largest in zip(scores, (best, *_largest_around(best, places, length)), strict=True):
                     sums += found[first + column] * largest
     return SoftScores(found, scores)
 
 
 def best_of_words(
-    words: SimilarWords, idf: NDArray[np.float64]
+    asked: QueryOnWords, vectors: WordVectors, idf: NDArray[np.float64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The largest s(q, v) idf(q) over the query's words for each word of the text, and that s: (vocabulary,)."""
-    weighted = np.zeros(len(words.rows), np.float32)
-    similarity = np.zeros(len(words.rows), np.float32)
-    everyone = np.arange(len(words.rows))
-    for first, similar in words.similarities():
+    weighted = np.zeros(len(asked.vocabulary), np.float32)
+    similarity = np.zeros(len(asked.vocabulary), np.float32)
+    everyone = np.arange(len(asked.vocabulary))
+    for first, similar in asked.similarities(vectors):
         values = similar * idf[first : first + similar.shape[1]].astype(np.float32)
         best = values.argmax(axis=1)
         better = values[everyone, best] > weighted
@@ -128,26 +97,15 @@ def _best_of_units(
     return frequency, best
 
 
-class _Windows(NamedTuple):
-    """Places of the units, with room for the largest window before and after each text."""
-
-    places: NDArray[np.int64]  # (units,)
-    length: int
-
-    @classmethod
-    def of(cls, parts: Sequence[Postings]) -> "_Windows":
-        starts = text_starts(parts)
-        n_units = sum(part.n_units for part in parts)
-        text = np.searchsorted(starts, np.arange(n_units), side="right")  # counted from 1
-        return cls(np.arange(n_units) + text * REACH[-1], n_units + (len(starts) + 1) * REACH[-1])
-
-    def largest(self, values: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
-        """The largest value among each unit and those around it in the same text, by `REACH`: (units,)."""
-        spaced = np.zeros(self.length, np.float32)
-        spaced[self.places] = values
-        for step in _STEPS:
-            wider = spaced.copy()
-            np.maximum(wider[step:], spaced[:-step], out=wider[step:])
-            np.maximum(wider[:-step], spaced[step:], out=wider[:-step])
-            spaced = wider
-            yield spaced[self.places]
+def _largest_around(
+    values: NDArray[np.float32], places: NDArray[np.int64], length: int
+) -> Iterator[NDArray[np.float32]]:
+    """The largest value among each unit and those around it in the same text, by `REACH`: (units,)."""
+    spaced = np.zeros(length, np.float32)
+    spaced[places] = values
+    for step in _STEPS:
+        wider = spaced.copy()
+        np.maximum(wider[step:], spaced[:-step], out=wider[step:])
+        np.maximum(wider[:-step], spaced[step:], out=wider[:-step])
+        spaced = wider
+        yield spaced[places]

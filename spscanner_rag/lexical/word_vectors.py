@@ -31,7 +31,7 @@ class WordVectors:
         self.words: tuple[str, ...] = tuple(words)
         self._rows = {word: row for row, word in enumerate(self.words)}
         if len(self._rows) < len(self.words) or "" in self._rows:
-            raise ValueError(f"{_odd_word(self.words)}; expected every word once, none of them empty")
+            raise ValueError("a word is empty or there twice; expected every word once, none of them empty")
         self.vectors = vectors
         self.scales = scales.astype(np.float32)
         self.source = source
@@ -139,13 +139,3 @@ def _check_arrays(words: Sequence[str], vectors: NDArray[np.int8], scales: NDArr
         raise ValueError(
             f"the vector of {words[odd]!r} has length {lengths[odd]}; expected 1: NaN, infinity, or another scale"
         )
-
-
-def _odd_word(words: Sequence[str]) -> str:
-    """The first word that is empty or was given before, with its row."""
-    seen = {""}
-    for row, word in enumerate(words):
-        if word in seen:
-            return f"word {row} is {word!r}, " + ("given before" if word else "empty")
-        seen.add(word)
-    raise AssertionError("no odd word")

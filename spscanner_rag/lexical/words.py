@@ -2,17 +2,19 @@
 
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.postings import Postings, text_postings
+from spscanner_rag.lexical.postings import Postings, QueryCounts, count_stems, text_postings
+from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
 from spscanner_rag.text.folding import fold_texts, folded
-from spscanner_rag.text.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS_OF, language_of
+from spscanner_rag.text.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS, STOP_WORDS_OF, language_of
 
 _WORD = re.compile(r"\w+")
 # In a run of Han and kana a word of two characters begins at each but the last; other words are as always. The
@@ -35,6 +37,7 @@ class TextWords:
     language: str = ENGLISH  # of `languages.language_of`
 
 
+_QUERY_WORDS_AT_ONCE = 16  # bounds memory: 64 bytes for each distinct word of the collection
 _PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
 
 
@@ -146,11 +149,54 @@ def query_stems(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stems_of_query_words(query_words(query, language), language)))
 
 
-def stem_columns(
-    of_stem: Mapping[str, Sequence[int]], stems: Sequence[str], vocabulary: int
-) -> NDArray[np.int64]:
-    """The index of each word's stem among ``stems``, -1 for other words: (vocabulary,)."""
-    columns = np.full(vocabulary, -1, np.int64)
-    for column, stem in enumerate(stems):
-        columns[np.asarray(of_stem.get(stem, ()), np.int64)] = column
-    return columns
+def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
+    """Rows of lowercase words, (words,); stop words, and all of other languages than English, are unknown."""
+    if language != ENGLISH:
+        return np.full(len(words), UNKNOWN, np.int32)
+    return vectors.rows("" if word in STOP_WORDS else word for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOnWords:
+    """A query, and the words of a text or of a collection."""
+
+    query: str
+    parts: Sequence[Postings]
+    of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
+    vocabulary: Sequence[str]
+    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
+    language: str = ENGLISH  # that the query is cut in, and whose stems `of_stem` has
+
+    @classmethod
+    def on_text(
+        cls, query: str, words: TextWords, vectors: WordVectors | None = None, language: str | None = None
+    ) -> Self:
+        """A query, and the words of one text, with the stems of a language: by default the text's own."""
+        language, of_stem = language or words.language, words.of_stem
+        if language != words.language:
+            of_stem = Stems(language, words.vocabulary)
+        rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
+        return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
+
+    def columns(self) -> NDArray[np.int64]:
+        """The index of each word's stem among the query's, else -1: (vocabulary,)."""
+        columns = np.full(len(self.vocabulary), -1, np.int64)
+        for column, stem in enumerate(query_stems(self.query, self.language)):
+            columns[np.asarray(self.of_stem.get(stem, ()), np.int64)] = column
+        return columns
+
+    def counts(self) -> QueryCounts:
+        """Count each stem of the query in each unit."""
+        return count_stems(self.parts, self.columns(), len(query_stems(self.query, self.language)))
+
+    def similarities(self, vectors: WordVectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
+        rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
+        words = query_words(self.query, self.language)
+        query_rows, stems = rows_of(vectors, words, self.language), stems_of_query_words(words, self.language)
+        for first in range(0, len(words), _QUERY_WORDS_AT_ONCE):
+            some = slice(first, first + _QUERY_WORDS_AT_ONCE)
+            similar = vectors.similarities_of_rows(query_rows[some], rows)
+            for column, stem in enumerate(stems[some]):
+                similar[np.asarray(self.of_stem.get(stem, ()), np.int64), column] = 1
+            yield first, similar

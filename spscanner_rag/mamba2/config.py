@@ -140,21 +140,17 @@ class Mamba2Config:
         ssm_cfg = {"layer": "Mamba2"} | {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
         if self.dt_limit != (0.0, math.inf):
             ssm_cfg["dt_limit"] = list(self.dt_limit)
-        config = {
-            "d_model": self.d_model,
-            "d_intermediate": 0,
-            "n_layer": self.n_layer,
-            "vocab_size": self.vocab_size,
+        fixed = {
             "ssm_cfg": ssm_cfg,
+            "d_intermediate": 0,
             "attn_layer_idx": [],
             "attn_cfg": {},
-            "rms_norm": self.rms_norm,
-            "residual_in_fp32": self.residual_in_fp32,
             "fused_add_norm": True,
-            "pad_vocab_size_multiple": self.pad_vocab_size_multiple,
-            "tie_embeddings": self.tie_embeddings,
         }
-        return config if self.norm_epsilon == 1e-5 else config | {"norm_epsilon": self.norm_epsilon}
+        config = {key: getattr(self, key) for key in _TOP_FIELDS} | fixed
+        if self.norm_epsilon == 1e-5:  # mamba_ssm has no such key
+            del config["norm_epsilon"]
+        return config
 
 
 def _key(field: str) -> str:
@@ -168,16 +164,13 @@ def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) 
         raise ValueError(f"ssm_cfg.layer is {layer}: Mamba-1 is not supported; expected Mamba2")
     if layer != "Mamba2":
         raise ValueError(f"ssm_cfg.layer is {layer!r}: not a supported kind of layer; expected Mamba2")
-    if ssm_cfg.get("d_ssm") is not None:
-        raise ValueError(f"ssm_cfg.d_ssm is {ssm_cfg['d_ssm']!r}: not supported; expected null or no key")
-    if config.get("attn_layer_idx"):
-        raise ValueError(
-            f"attn_layer_idx is {config['attn_layer_idx']!r}: attention layers are not supported; expected []"
-        )
-    if config.get("d_intermediate"):
-        raise ValueError(
-            f"d_intermediate is {config['d_intermediate']!r}: MLP layers are not supported; expected 0"
-        )
+    for key, value, supported, what in (
+        ("ssm_cfg.d_ssm", ssm_cfg.get("d_ssm"), None, "channels without a state space"),
+        ("attn_layer_idx", config.get("attn_layer_idx") or [], [], "attention layers"),
+        ("d_intermediate", config.get("d_intermediate") or 0, 0, "MLP layers"),
+    ):
+        if value != supported:
+            raise ValueError(f"{key} is {value!r}: {what} are not supported; expected {supported}")
 
 
 def _refuse_unknown(prefix: str, given: Mapping[str, Any], known: list[str], ignored: frozenset[str]) -> None:

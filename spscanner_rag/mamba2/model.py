@@ -60,13 +60,10 @@ class ScannerModel(nn.Module):
             nn.init.normal_(self.match_embedding.weight, std=0.02)
         if self.lexical_prior is not None:
             nn.init.constant_(self.lexical_prior.weight, 0.5)
-        if self.surroundings is not None:  # no effect before training
-            nn.init.zeros_(self.surroundings.weight)
-            nn.init.zeros_(self.surroundings.bias)
-        if self.soft_match is not None and self.soft_prior is not None:
-            nn.init.zeros_(self.soft_match.weight)
-            nn.init.zeros_(self.soft_prior.weight)
-            nn.init.zeros_(self.soft_prior.bias)
+        for part in filter(None, (self.surroundings, self.soft_match, self.soft_prior)):
+            for parameter in part.parameters():  # no effect before training
+                nn.init.zeros_(parameter)
+        if self.soft_prior is not None:
             nn.init.constant_(self.soft_prior.bias[:1], SOFT_START)
 
     @property
@@ -125,11 +122,7 @@ class ScannerModel(nn.Module):
             ("match_features", match_features, "soft channel", self.soft_match),
         ):
             if (given is None) != (part is None):
-                got = name.replace("_", " ") if part is None else f"no {name.replace('_', ' ')}"
-                have = f"no {part_name}" if part is None else f"a {part_name}"
-                raise ValueError(
-                    f"got {got} for a model that has {have}: pass {name} exactly when it has one"
-                )
+                raise ValueError(f"pass {name} exactly when the model has a {part_name}")
         if self.match_embedding is not None:
             embedded = embedded + self.match_embedding(match_classes)
         if self.soft_match is not None and match_features is not None:

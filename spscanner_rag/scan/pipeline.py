@@ -22,7 +22,7 @@ from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.tokenization import tokenize_question
+from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
@@ -118,7 +118,7 @@ class Pipeline:
         if not isinstance(text, str):
             raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
         if self.window_tokens is not None:
-            tokens = len(tokenize_question(self.reading.tokenizer, query))
+            tokens = len(encode_question(self.reading.tokenizer, query)[0])
             if tokens > self.window_tokens:
                 raise ValueError(
                     f"the query has {tokens} tokens, expected at most {self.window_tokens} (one window); "

@@ -167,7 +167,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
     import nltk
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
-    parameters = _installed_parameters() or _bundled_parameters()
+    parameters = _parameters()
     cause: Exception | None = None
     if parameters is None and not local_files_only:
         silent = io.StringIO()
@@ -176,7 +176,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
                 nltk.download("punkt_tab", quiet=True, print_error_to=silent)
         except Exception as error:  # a network can fail in many ways
             cause = error
-        parameters = _installed_parameters()
+        parameters = _parameters()
     if parameters is None:
         tried = (
             "downloads are off (local_files_only, or HF_HUB_OFFLINE)"
@@ -216,37 +216,24 @@ def _patient_rules() -> object:
     return Rules()
 
 
-def _installed_parameters() -> "PunktParameters | None":
-    """The sentence model in NLTK's data path."""
+def _parameters() -> "PunktParameters | None":
+    """The sentence model in NLTK's data path, else the copy in llama-index-core.
+
+    NLTK opens nothing outside its path, so for a moment the folder of that copy is in it.
+    """
     import nltk.data
     from nltk.tokenize.punkt import load_punkt_params
 
+    path: list[str] = nltk.data.path
+    folders = []
+    with contextlib.suppress(ModuleNotFoundError):
+        package = importlib.util.find_spec("llama_index.core")
+        if package is not None and package.origin is not None:
+            folders = [str(Path(package.origin).parent / "_static" / "nltk_cache")]
+    nltk.data.path = [*path, *folders]
     try:
         return load_punkt_params(nltk.data.find(_MODEL))
-    except LookupError:
+    except (LookupError, OSError):
         return None
-
-
-def _bundled_parameters() -> "PunktParameters | None":
-    """The copy in llama-index-core, read here because NLTK opens nothing outside its own path."""
-    from nltk.tokenize.punkt import PunktParameters
-
-    try:
-        package = importlib.util.find_spec("llama_index.core")
-    except ModuleNotFoundError:
-        return None
-    if package is None or package.origin is None:
-        return None
-    folder = Path(package.origin).parent / "_static" / "nltk_cache" / _MODEL
-    try:
-        abbreviations, collocations, starters, contexts = (
-            (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-            for name in ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
-        )
-    except OSError:
-        return None
-    parameters: Any = PunktParameters()
-    parameters.abbrev_types, parameters.sent_starters = set(abbreviations), set(starters)
-    parameters.collocations = {tuple(line.split("\t")) for line in collocations}
-    parameters.ortho_context = {word: int(flags) for word, flags in (line.split("\t") for line in contexts)}
-    return parameters
+    finally:
+        nltk.data.path = path

@@ -1,7 +1,7 @@
 """Token counters for budgets: a callable, or the name of a tiktoken encoding."""
 
+import hashlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,14 +25,7 @@ def network_is_off() -> bool:
 
 CountTokens = Callable[[str], int]
 
-# llama-index-core ships these two files under the names that tiktoken's own cache gives them
-# (the SHA-1 of the address each is fetched from).
-_BUNDLED_FILES = {
-    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
-}
-_CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
-_environment_lock = threading.Lock()
+_patching = threading.Lock()
 
 
 def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
@@ -95,7 +88,7 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
 
     check_counter(name)
     try:
-        with _bundled_cache(name), _offline():
+        with _own_files():
             return tiktoken.get_encoding(name)
     except OSError as error:  # requests' errors are OSErrors too
         reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__
@@ -106,54 +99,37 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
 
 
 @contextmanager
-def _bundled_cache(name: str) -> Iterator[None]:
-    """Point tiktoken at llama-index-core's copy of an encoding, if there is one, while the encoding loads.
+def _own_files() -> Iterator[None]:
+    """Let tiktoken read llama-index-core's copy of a file, and fetch none where the environment forbids downloads.
 
-    Only without a cached file of its own: nothing is downloaded into, or removed from, another package's folder.
+    It has no switch for either. A copy is not written to tiktoken's cache.
     """
-    with _environment_lock:
-        folder = _llama_index_cache(_BUNDLED_FILES.get(name))
-        if folder is None:
-            yield
-            return
-        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-        try:
-            yield
-        finally:
-            os.environ.pop("TIKTOKEN_CACHE_DIR", None)
+    import tiktoken.load as own
 
+    read_file, read_file_cached = own.read_file, own.read_file_cached
 
-@contextmanager
-def _offline() -> Iterator[None]:
-    """Refuse tiktoken's downloads where the environment forbids them: it has no switch of its own."""
-    if not network_is_off():
-        yield
-        return
-    import tiktoken.load
-
-    read_file = tiktoken.load.read_file
-
-    def refuse(blobpath: str) -> bytes:
-        if "://" in blobpath:
+    def read(blobpath: str) -> bytes:
+        if network_is_off() and "://" in blobpath:
             raise ConnectionRefusedError(f"HF_HUB_OFFLINE is set, and {blobpath} is not on this machine")
         return read_file(blobpath)
 
-    tiktoken.load.read_file = refuse
-    try:
-        yield
-    finally:
-        tiktoken.load.read_file = read_file
+    def read_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
+        copy = _llama_index_copy(blobpath)
+        return read_file_cached(blobpath, expected_hash) if copy is None else copy.read_bytes()
+
+    with _patching:
+        own.read_file, own.read_file_cached = read, read_cached
+        try:
+            yield
+        finally:
+            own.read_file, own.read_file_cached = read_file, read_file_cached
 
 
-def _llama_index_cache(file_name: str | None) -> Path | None:
-    own_cache = Path(tempfile.gettempdir(), "data-gym-cache")  # tiktoken's default
-    chosen = any(variable in os.environ for variable in _CACHE_VARIABLES)
-    if file_name is None or chosen or (own_cache / file_name).exists():
-        return None
+def _llama_index_copy(address: str) -> Path | None:
+    """The file that llama-index-core ships for an address, under the name that tiktoken's own cache gives it."""
+    name = hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
     # find_spec of a top-level package only looks at the search path; it does not import llama_index.
     spec = find_spec("llama_index")
-    for root in (spec.submodule_search_locations or ()) if spec else ():
-        folder = Path(root, "core", "_static", "tiktoken_cache")
-        if (folder / file_name).is_file():
-            return folder
-    return None
+    roots = (spec.submodule_search_locations or ()) if spec else ()
+    copies = (Path(root, "core", "_static", "tiktoken_cache", name) for root in roots)
+    return next(filter(Path.is_file, copies), None)

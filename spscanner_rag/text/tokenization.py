@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from spscanner_rag.text.escaping import first_line
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Unit, readable
 
@@ -43,19 +44,14 @@ def encode(tokenizer: Tokenizer, text: str) -> Encoding:
         if not is_fault_of_tokenizers(error):
             raise
         raise ValueError(
-            f"the tokenizer fails on a text of {len(text)} characters ({fault(error)}); use the tokenizer that"
-            " belongs to the checkpoint, or download it again"
+            f"the tokenizer fails on a text of {len(text)} characters ({first_line(error)}); use the tokenizer"
+            " that belongs to the checkpoint, or download it again"
         ) from None
 
 
 def is_fault_of_tokenizers(error: BaseException) -> bool:
     """True if the library raised an error: a plain one, or a panic of its Rust code, which is no ``Exception``."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
-
-
-def fault(error: BaseException) -> str:
-    """The first line of the library's message, at most 200 characters."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 @dataclass(frozen=True)
@@ -82,15 +78,10 @@ class TokenizedText:
         return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
 
 
-def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:
-    r"""Token ids of ``question.strip() + "\n"``, without special tokens: (tokens,)."""
-    return encode_question(tokenizer, question)[0]
-
-
 def encode_question(
     tokenizer: Tokenizer, question: str
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Token ids as `tokenize_question`, and where tokens start and end in ``question.strip()``: each (tokens,)."""
+    r"""Ids of ``question.strip() + "\n"`` without special tokens, and where they start and end: each (tokens,)."""
     _require_plain(tokenizer)
     encoding = encode(tokenizer, question.strip() + "\n")
     spans = np.array(encoding.offsets, np.int32).reshape(-1, 2)

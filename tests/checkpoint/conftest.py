@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
@@ -12,11 +14,17 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from tests.lexical.tables import table_of
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SETTINGS = ScannerSettings(
     reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
+)
+
+SOFT = replace(SETTINGS, soft=True)
+VECTORS = table_of(
+    ("ship", "boat", "船"), np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32), "a model (MIT)"
 )
 
 
@@ -88,3 +96,19 @@ def published(tmp_path: Path) -> Path:
     state = plain.state_dict()
     torch.save(state | {"lm_head.weight": state["backbone.embedding.weight"]}, folder / "pytorch_model.bin")
     return folder
+
+
+@pytest.fixture
+def soft_model() -> ScannerModel:
+    model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+    assert model.soft_match is not None
+    assert model.soft_prior is not None
+    torch.nn.init.normal_(model.soft_match.weight)
+    torch.nn.init.normal_(model.soft_prior.weight)
+    return model
+
+
+@pytest.fixture
+def soft(tmp_path: Path, soft_model: ScannerModel, tiny_tokenizer: Tokenizer) -> Path:
+    save_checkpoint(tmp_path / "soft", soft_model, SOFT, tiny_tokenizer, word_vectors=VECTORS)
+    return tmp_path / "soft"

@@ -11,9 +11,9 @@ from tests.checkpoint.conftest import refused, remove_digests
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 KINDS = {
-    "a named pipe": os.mkfifo,
+    "a folder, a pipe": os.mkfifo,
     "a folder": os.mkdir,
-    "a device": lambda path: os.symlink("/dev/zero", path),
+    "a folder, a pipe or a device": lambda path: os.symlink("/dev/zero", path),
     "Too many levels of symbolic links": lambda path: os.symlink(path.name, path),
     "No such file": lambda path: os.symlink("absent", path),
 }
@@ -30,7 +30,7 @@ def test_what_is_no_regular_file_is_refused_by_name(
         remove_digests(folder)
     (folder / name).unlink()
     KINDS[kind](folder / name)
-    with refused(rf"{name}: ({kind}|missing)"):
+    with refused(rf"{name}: {kind}"):
         load_checkpoint(folder)
 
 

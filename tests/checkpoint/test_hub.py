@@ -11,6 +11,8 @@ from spscanner_rag.checkpoint import CheckpointError, hub, load_checkpoint, loca
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache, refused
 
+SECRET = "hf_very_secret"
+
 
 def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "_BUNDLED", folder)
@@ -56,24 +58,27 @@ def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
         locate("owner/name", revision="v2", **options)
 
 
-def test_pickles_are_fetched_last(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_what_the_client_is_asked(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
 
     def answer(repository: str, **kwargs: Any) -> str:
-        asked.append((kwargs["revision"], kwargs["allow_patterns"]))
+        asked.append({"repository": repository} | kwargs)
         return str(found)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
     found = folder
-    locate("owner/name", revision="v1")
-    assert [revision for revision, _ in asked] == ["v1"]
-    assert "pytorch_model.bin" not in asked[0][1]
-    assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(asked[0][1])
-    found = tmp_path / COMMIT
+    options: dict[str, Any] = {"token": SECRET, "cache_dir": tmp_path, "local_files_only": True}
+    locate("owner/name", revision="v1", **options)
+    assert asked[0].pop("tqdm_class")(total=3, disable=False).disable
+    patterns = asked[0].pop("allow_patterns")
+    assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(patterns)
+    assert asked == [{"repository": "owner/name", "revision": "v1"} | options]
+    assert "pytorch_model.bin" not in patterns
+    found = tmp_path / COMMIT  # without weights: pickles are fetched last, of the same commit
     found.mkdir()
-    locate("owner/name", revision="v1")
-    assert [revision for revision, _ in asked] == ["v1", "v1", COMMIT]
-    assert "pytorch_model.bin" in asked[2][1]
+    locate("owner/name", revision="v1", **options)
+    assert [each["revision"] for each in asked] == ["v1", "v1", COMMIT]
+    assert "pytorch_model.bin" in asked[2]["allow_patterns"]
 
 
 def test_an_option_that_does_not_exist(folder: Path) -> None:
@@ -81,9 +86,6 @@ def test_an_option_that_does_not_exist(folder: Path) -> None:
         locate(folder, tokne="hf_secret")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'tokne'"):
         load_checkpoint(folder, tokne="hf_secret")  # type: ignore[call-arg]
-
-
-SECRET = "hf_very_secret"
 
 
 class Answer:
@@ -139,29 +141,3 @@ def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, message: st
     # the original error holds the request, and with it the token
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
-
-
-def test_what_the_client_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[dict[str, Any]] = []
-
-    def answer(repository: str, **kwargs: Any) -> str:
-        asked.append({"repository": repository} | kwargs)
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
-    folder = hub.download(
-        "owner/name", ("a", "b"), revision="v9", token=SECRET, cache_dir=tmp_path, local_files_only=True
-    )
-    bar = asked[0].pop("tqdm_class")
-    assert folder == tmp_path
-    assert asked == [
-        {
-            "repository": "owner/name",
-            "revision": "v9",
-            "token": SECRET,
-            "cache_dir": tmp_path,
-            "local_files_only": True,
-            "allow_patterns": ["a", "b"],
-        }
-    ]
-    assert bar(total=3, disable=False).disable

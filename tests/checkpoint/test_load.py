@@ -25,6 +25,7 @@ from tests.checkpoint.conftest import (
     refused,
     remove_digests,
 )
+from tests.checkpoint.test_config import SIZES
 
 Edit = Callable[[dict[str, Any]], None]
 
@@ -238,21 +239,11 @@ def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) 
 
 # transformers' layout
 
-TRANSFORMERS = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_heads": 4,
-    "head_dim": 16,
-    "n_groups": 2,
-    "state_size": 8,
-    "vocab_size": 101,
-}
-
 
 def save_transformers(folder: Path, kind: str, **keys: Any) -> Any:
     """Save a tiny random model with transformers itself, every tensor of it random."""
     transformers = pytest.importorskip("transformers")
-    model = getattr(transformers, kind)(transformers.Mamba2Config(**(TRANSFORMERS | keys))).eval()
+    model = getattr(transformers, kind)(transformers.Mamba2Config(**(SIZES | keys))).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -284,7 +275,7 @@ def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) ->
 )  # fmt: skip
 def test_hidden_states_are_those_of_transformers(tmp_path: Path, keys: dict[str, Any]) -> None:
     original = save_transformers(tmp_path, "Mamba2Model", **keys)
-    ids = torch.randint(0, TRANSFORMERS["vocab_size"], (2, 150))
+    ids = torch.randint(0, SIZES["vocab_size"], (2, 150))
     with torch.no_grad():
         expected = original(ids).last_hidden_state
         hidden, _ = load_model(tmp_path, require_head=False)(ids)

@@ -1,7 +1,6 @@
 """The word vectors of a checkpoint: there exactly when the soft channel is on, and refused by name if damaged."""
 
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,34 +8,11 @@ import pytest
 import torch
 from safetensors.numpy import load, save
 from safetensors.torch import save as save_torch
-from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import load_checkpoint, load_model, save_checkpoint
 from spscanner_rag.checkpoint.file_access import WORD_VECTORS
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
-from tests.checkpoint.conftest import CONFIG, SETTINGS, refused, remove_digests
-from tests.lexical.tables import table_of
-
-SOFT = replace(SETTINGS, soft=True)
-VECTORS = table_of(
-    ("ship", "boat", "船"), np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32), "a model (MIT)"
-)
-
-
-@pytest.fixture
-def soft_model() -> ScannerModel:
-    model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
-    assert model.soft_match is not None
-    assert model.soft_prior is not None
-    torch.nn.init.normal_(model.soft_match.weight)
-    torch.nn.init.normal_(model.soft_prior.weight)
-    return model
-
-
-@pytest.fixture
-def soft(tmp_path: Path, soft_model: ScannerModel, tiny_tokenizer: Tokenizer) -> Path:
-    save_checkpoint(tmp_path / "soft", soft_model, SOFT, tiny_tokenizer, word_vectors=VECTORS)
-    return tmp_path / "soft"
+from tests.checkpoint.conftest import SETTINGS, SOFT, VECTORS, refused, remove_digests
 
 
 def test_a_soft_checkpoint_comes_back(soft: Path, soft_model: ScannerModel) -> None:

@@ -37,3 +37,7 @@ def test_a_long_text_is_indexed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, 
     assert len(pauses) == 9  # 40 units of 16 characters, four in a piece
     assert pieces.starts.tolist() == whole.starts.tolist()
     assert (pieces.vocabulary, pieces.of_stem) == (whole.vocabulary, whole.of_stem)
+
+
+def test_more_repeats_than_two_bytes_hold() -> None:
+    assert index_words(["ship " * 70_000]).postings.times.tolist() == [65_535]

@@ -9,26 +9,27 @@ from spscanner_rag.mamba2.model import ScannerModel
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
 
 
-def new_model(*, lexical: bool) -> ScannerModel:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = ScannerModel(
-            CONFIG, match_embedding=lexical, lexical_prior=lexical, surroundings=lexical, soft=lexical
-        ).eval()
-        assert model.binary_head is not None
-        torch.nn.init.normal_(model.backbone.embedding.weight)
-        torch.nn.init.normal_(model.binary_head.weight)
-        if model.match_embedding is not None:
-            torch.nn.init.normal_(model.match_embedding.weight)
-        if model.surroundings is not None:
-            torch.nn.init.normal_(model.surroundings.weight)
-        if model.soft_match is not None and model.soft_prior is not None:
-            torch.nn.init.normal_(model.soft_match.weight)
-            torch.nn.init.normal_(model.soft_prior.weight, std=0.3)
-    return model
+def random_model(config: Mamba2Config, seed: int = 0, **channels: bool) -> ScannerModel:
+    """All weights random and large enough for each of them to count."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        model = ScannerModel(config, **channels)
+        for name, weight in model.named_parameters():
+            noise = torch.randn(weight.shape, generator=random)
+            if name.endswith(("A_log", "dt_bias")):
+                weight.add_(noise, alpha=0.1)
+            elif name.endswith(("norm.weight", "norm_f.weight", ".D")):
+                weight.copy_(1 + 0.3 * noise)
+            elif "embedding" in name:
+                weight.copy_(noise)
+            else:
+                weight.copy_(noise / max(2, weight.shape[-1]) ** 0.5)
+    return model.eval()
 
 
 @pytest.fixture(scope="session")
 def models() -> dict[bool, ScannerModel]:
     """By whether there is a lexical channel."""
-    return {False: new_model(lexical=False), True: new_model(lexical=True)}
+    parts = ("match_embedding", "lexical_prior", "surroundings", "soft")
+    return {has: random_model(CONFIG, **dict.fromkeys(parts, has)) for has in (False, True)}

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -233,30 +232,6 @@ def test_gated_norm(committed_oracles: Path, kernels: Kernels, norm_before_gate:
     y, z = torch.randn(1, 4, config.d_inner), torch.randn(1, 4, 2 * config.d_inner)[..., : config.d_inner]
     torch.testing.assert_close(kernels.gated_norm(norm, y, z), norm(y, z), atol=1e-5, rtol=1e-5)
     assert kernels.gated_norm(norm, y[0, :0], z[0, :0]).shape == (0, config.d_inner)
-
-
-def test_fast_convolution_gets_what_it_expects(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
-    # causal-conv1d itself runs on GPUs only; here is what it promises, in torch
-    from spscanner_rag.mamba2.kernels.triton import kernels as triton_kernels
-
-    def promised(
-        x: Tensor, weight: Tensor, bias: Tensor | None, *, initial_states: Tensor, activation: str
-    ) -> Tensor:
-        assert activation == "silu"
-        assert x.stride(1) == initial_states.stride(1) == 1  # channels innermost
-        extended = torch.cat((initial_states, x), dim=2)  # (batch, channels, d_conv - 1 + tokens)
-        return F.silu(F.conv1d(extended, weight[:, None], bias, groups=len(weight)))
-
-    fast = triton_kernels.MambaKernels(triton_kernels.load_operators(), promised)
-    monkeypatch.setattr(triton_kernels, "_fits", lambda xBC, tail: True)
-    conv1d = torch.nn.Conv1d(8, 8, 4, groups=8).requires_grad_(False)
-    inputs, tail = torch.randn(2, 6, 8), torch.randn(2, 3, 8)
-    for got, wanted in zip(
-        fast.convolve(conv1d, inputs, tail, None),
-        TORCH_KERNELS.convolve(conv1d, inputs, tail, None),
-        strict=True,
-    ):
-        torch.testing.assert_close(got, wanted)
 
 
 # Loading

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from nltk.tokenize.punkt import PunktLanguageVars
 from tokenizers import Tokenizer
 
@@ -16,32 +15,7 @@ from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 from tests.fakes import squeezed, words
-
-HARD_PARTS = [
-    "A cat sat. ", "Dr. ", "so, ", "so; ", ",;", "a", "word ", "e\u0301", ".) ", '." ', "“Why?” ", ". ",
-    "...", "! ",
-    " ", "\t", "\n", "\r\n", "\n\n", "\x0b", "\x1c", "\x85", "\xa0", "\u2003", "\u2028", "\u3000", "\u200b",
-    "\u200d",
-    "\x00", "\ud800", "😀", "👩\u200d👩\u200d👧", "שלום. ", "東京。", "x" * 1100, "five words are in here " * 11,
-    " " * 30,
-]  # fmt: skip
-any_text = st.one_of(
-    st.text(st.characters(codec=None), max_size=60),
-    st.lists(st.sampled_from(HARD_PARTS), max_size=40).map("".join),
-)
-
-
-def assert_exact(text: str, units: list[Unit]) -> None:
-    """Spans are trimmed, ordered, disjoint and hold every visible character, as do the model's strings."""
-    position = 0
-    for unit in units:
-        span = text[unit.start : unit.end]
-        assert position <= unit.start < unit.end <= len(text)
-        assert span == span.strip()
-        assert not text[position : unit.start].strip()
-        assert squeezed(unit.model_text) == squeezed(span)
-        position = unit.end
-    assert not text[position:].strip()
+from tests.text.test_segmentation import any_text, assert_exact
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +44,7 @@ def test_units_ids_and_ends_are_the_originals(document: str, oracles: Path, make
     tokenizer.no_padding()
     segmenter = make(lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
     units = segmenter.segment(expected["text"])
-    assert_exact(expected["text"], units)
+    assert_exact(expected["text"], units, reads_all=False)
     assert [unit.model_text for unit in units] == expected["segments"]
     for piece_characters in (100, 5000, 32768):
         tokens = tokenize_units(tokenizer, units, "contained", piece_characters)
@@ -85,7 +59,7 @@ def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
         return len(squeezed(part))
 
     units = make(visible).segment(text)
-    assert_exact(text, units)
+    assert_exact(text, units, reads_all=False)
     assert len(units) == 1 or all(visible(unit.model_text) >= 20 for unit in units)
 
 
@@ -115,7 +89,7 @@ def test_long_pieces_are_cut_at_lines_then_every_fifty_words(by_words: Reference
         *[" ".join("ab" * 25)] * 2,
         " ".join("ab" * 10),
     ]
-    assert_exact(line + line + long_line, units)
+    assert_exact(line + line + long_line, units, reads_all=False)
 
 
 def test_some_white_space_at_the_start_is_read(by_words: ReferenceSegmenter) -> None:
@@ -129,14 +103,14 @@ def test_some_white_space_at_the_start_is_read(by_words: ReferenceSegmenter) -> 
 def test_pieces_that_the_original_drops_are_cut_and_kept(piece: str, make: Callable) -> None:
     text = f"Before it, {piece}, and behind it."
     units = make(len).segment(text)
-    assert_exact(text, units)
+    assert_exact(text, units, reads_all=False)
     assert all(len(unit.model_text) <= 1100 for unit in units)
     assert len(units) >= len(piece) / 1000
 
 
 def test_characters_of_white_space_only_join_the_unit_before(make: Callable) -> None:
     text = "Some words to begin with." + "\u200b " + "\x1c" * 60 + "; " + "\x1c" * 60 + ","
-    assert_exact(text, make(len).segment(text))
+    assert_exact(text, make(len).segment(text), reads_all=False)
 
 
 def test_the_reading_counts_tokens_of_what_the_model_reads(make: Callable) -> None:
@@ -163,7 +137,7 @@ def test_no_time_limit_of_nltk(monkeypatch: pytest.MonkeyPatch, by_words: Refere
 
 def test_a_word_of_a_megabyte_takes_no_longer_than_it_must(make: Callable) -> None:
     text = "Stop! " + "!?" * 250_000 + " Then go on."
-    assert_exact(text, make(len).segment(text))
+    assert_exact(text, make(len).segment(text), reads_all=False)
 
 
 @pytest.fixture
@@ -171,8 +145,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
     """No sentence model on this machine, and a network that may be used."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
-    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    monkeypatch.setattr(reference_segmentation, "_parameters", lambda: None)
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     yield monkeypatch
     reference_segmentation._load_sentence_tokenizer.cache_clear()  # no other test gets what this one loaded
@@ -217,12 +190,12 @@ def test_the_model_in_nltk_s_data_path_is_first(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_download_is_used(request: pytest.FixtureRequest) -> None:
-    bundled = reference_segmentation._bundled_parameters()
+    bundled = reference_segmentation._parameters()
     if bundled is None:
-        pytest.skip("needs the sentence model of llama-index-core")
+        pytest.skip("needs the sentence model, as llama-index-core has it")
     patch = request.getfixturevalue("nothing_installed")
     answers = [None, bundled]
-    patch.setattr(reference_segmentation, "_installed_parameters", lambda: answers.pop(0))
+    patch.setattr(reference_segmentation, "_parameters", lambda: answers.pop(0))
     asked: list[str] = []
     patch.setattr("nltk.download", lambda name, **_: asked.append(name))
     assert ReferenceSegmenter(words).segment("One. Two.")

@@ -13,7 +13,7 @@ from spscanner_rag import ScanResult
 from spscanner_rag.text import token_counts
 from spscanner_rag.text.token_counts import check_counter, resolve_counter
 
-O200K_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
+O200K = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 
 
 def test_a_callable_is_asked_for_each_text() -> None:
@@ -43,7 +43,7 @@ def test_what_is_no_counter_is_refused() -> None:
 @pytest.fixture
 def no_tiktoken_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither a cache of tiktoken's on disk nor an encoding that is already loaded."""
-    if token_counts._llama_index_cache(O200K_FILE) is None:
+    if token_counts._llama_index_copy(O200K) is None:
         pytest.skip("llama-index-core, which bundles tiktoken's files, is not installed")
     import tiktoken.registry
 
@@ -112,13 +112,7 @@ def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: py
     assert asked
 
 
-def test_a_cache_that_the_user_chose_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with token_counts._bundled_cache("o200k_base"):
-        assert os.environ["TIKTOKEN_CACHE_DIR"] == str(tmp_path)
-
-
 def test_looking_for_the_bundle_imports_nothing() -> None:
     loaded = set(sys.modules)
-    token_counts._llama_index_cache(O200K_FILE)
+    token_counts._llama_index_copy(O200K)
     assert not {name for name in set(sys.modules) - loaded if name.startswith("llama_index")}

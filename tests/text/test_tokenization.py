@@ -16,9 +16,9 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import (
     LONGEST_PIECE,
     encode,
+    encode_question,
     token_counter,
     tokenize_in_pieces,
-    tokenize_question,
     tokenize_units,
 )
 from spscanner_rag.text.units import Unit, readable
@@ -295,7 +295,7 @@ def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer:
 
 
 def test_a_question_is_stripped_and_ends_its_line(tiny_tokenizer: Tokenizer) -> None:
-    found = tokenize_question(tiny_tokenizer, " \tWho signed \ud800 it?\n\n")
+    found = encode_question(tiny_tokenizer, " \tWho signed \ud800 it?\n\n")[0]
     assert found.dtype == np.int32
     assert found.tolist() == tiny_tokenizer.encode("Who signed \ufffd it?\n").ids
 
@@ -305,7 +305,7 @@ def test_no_special_tokens_are_added() -> None:
     tokenizer.add_special_tokens(["[CLS]"])
     marker = tokenizer.token_to_id("[CLS]")
     tokenizer.post_processor = processors.TemplateProcessing("[CLS] $0", None, [("[CLS]", marker)])
-    assert marker not in tokenize_question(tokenizer, "Who?")
+    assert marker not in encode_question(tokenizer, "Who?")[0]
     assert marker not in tokenize_units(tokenizer, as_units("He did."), "contained").input_ids
 
 
@@ -319,7 +319,7 @@ def test_a_tokenizer_that_truncates_or_pads_is_refused(tiny_tokenizer: Tokenizer
     with pytest.raises(ValueError, match="truncates or pads, expected neither"):
         tokenize_units(tokenizer, as_units("text"), "contained")
     with pytest.raises(ValueError, match="truncates or pads, expected neither"):
-        tokenize_question(tokenizer, "text")
+        encode_question(tokenizer, "text")
 
 
 def test_a_tokenizer_that_gives_nothing_is_refused() -> None:
@@ -342,7 +342,7 @@ def test_a_panic_is_an_ordinary_error_everywhere(panicking: Tokenizer) -> None:
     with pytest.raises(ValueError, match=message):
         encode(panicking, "a b")
     with pytest.raises(ValueError, match=message):
-        tokenize_question(panicking, "a b")
+        encode_question(panicking, "a b")
     with pytest.raises(ValueError, match=message):
         token_counter(panicking)("a b")
     with pytest.raises(ValueError, match=message):

@@ -1,13 +1,12 @@
 """Spans: what is cut, where, and that nothing is lost."""
 
-import re
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.units import cut_long, readable, trimmed
+from spscanner_rag.text.units import cut_long, trimmed
 
 JOINED = [
     "\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8", "👍🏽", "❤\ufe0f", "षि",
@@ -19,16 +18,6 @@ any_text = st.one_of(
         st.tuples(st.sampled_from([*"ab .\n;\u2028\ud800\u0301\u200d", *JOINED]), st.integers(1, 40))
     ).map(lambda runs: "".join(part * count for part, count in runs)),
 )
-
-
-@given(any_text, st.integers(0, 90), st.integers(0, 90))
-def test_trimmed_is_strip(text: str, start: int, length: int) -> None:
-    part = text[start : start + length]
-    span = trimmed(text, start, min(start + length, len(text)))
-    assert (span is None) == (not part.strip())
-    if span is not None:
-        assert text[slice(*span)] == part.strip()
-        assert start <= span[0] < span[1] <= start + length
 
 
 @settings(max_examples=600)
@@ -74,11 +63,3 @@ def test_written_characters_stay_whole(character: str, shift: int) -> None:
     text = "x" * shift + character * 40
     for start, _ in cut_long(text, shift, len(text), 24):
         assert (start - shift) % len(character) == 0
-
-
-@given(any_text)
-def test_readable_has_utf8_and_the_same_places(text: str) -> None:
-    result = readable(text)
-    result.encode()
-    assert len(result) == len(text)
-    assert result == re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
 
 _PACKAGES = ("torch", "tokenizers", "numpy", "sentencex", "nltk", "tiktoken", "huggingface_hub")
-_OPTIONAL_PACKAGES = ("mamba-ssm", "causal-conv1d", "triton")
+_OPTIONAL_PACKAGES = ("mamba-ssm", "triton")
 
 Facts = list[tuple[str, str]]
 

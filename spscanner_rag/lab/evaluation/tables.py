@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from spscanner_rag.text.escaping import markdown_text
+from spscanner_rag.text.markdown_and_csv import markdown_text
 
 
 class Share(TypedDict):

@@ -10,7 +10,8 @@ from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line
+from spscanner_rag.text.escaping import one_line
+from spscanner_rag.text.markdown_and_csv import markdown_code, markdown_text
 
 MODEL_CARD = "README.md"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.lab.training.inputs import Inputs, input_difference
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.text.escaping import first_line
 
 STATE_FILE = "training_state.pt"
 START_AGAIN = "delete it to start again, or give another --out"

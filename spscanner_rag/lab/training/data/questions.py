@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lexical.match import PLAIN_MATCH, QueryOnWords, lexical_scores
-from spscanner_rag.lexical.words import TextWords
+from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
+from spscanner_rag.lexical.words import QueryOnWords, TextWords
 
 SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
 

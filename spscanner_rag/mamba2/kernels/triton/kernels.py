@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -36,23 +36,17 @@ _launching = threading.Lock()
 
 def load_kernels() -> Kernels:
     """Load the kernels; raises ``ImportError`` as `load_operators`."""
-    operators = load_operators()
-    try:
-        from causal_conv1d import causal_conv1d_fn
-    except ImportError:  # also where it was installed without its CUDA extension
-        return MambaKernels(operators)
-    return MambaKernels(operators, causal_conv1d_fn)
+    return MambaKernels(load_operators())
 
 
 class MambaKernels(Kernels):
-    """mamba-ssm's scan and gated norm; its causal-conv1d where that is installed, else our own kernel."""
+    """mamba-ssm's scan and gated norm, and our own convolution."""
 
     name = "mamba-ssm"
     packs = True
 
-    def __init__(self, operators: Operators, fast_convolution: Callable[..., Any] | None = None) -> None:
+    def __init__(self, operators: Operators) -> None:
         self._operators = operators
-        self._fast_convolution = fast_convolution
 
     def __reduce__(self) -> tuple[Callable[[], Kernels], tuple[()]]:
         # loaded kernels cannot be copied to another process, but it can load its own
@@ -71,20 +65,11 @@ class MambaKernels(Kernels):
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With causal-conv1d where it supports the tensors, else with our own kernel."""
+        """With one kernel of our own."""
         from spscanner_rag.mamba2.kernels.triton.convolution import convolve
 
-        after = tail_after(xBC, tail, sequence_index)
-        if self._fast_convolution is not None and sequence_index is None and _fits(xBC, tail):
-            out = self._fast_convolution(
-                xBC.transpose(1, 2),
-                conv1d.weight[:, 0],
-                conv1d.bias,
-                initial_states=tail.to(xBC.dtype).contiguous().transpose(1, 2),
-                activation="silu",
-            )
-            return out.transpose(1, 2), after
-        return convolve(xBC, tail, conv1d.weight, conv1d.bias, sequence_index), after
+        out = convolve(xBC, tail, conv1d.weight, conv1d.bias, sequence_index)
+        return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
@@ -129,12 +114,6 @@ class MambaKernels(Kernels):
             norm_before_gate=norm.norm_before_gate,
         )
         return normed
-
-
-def _fits(xBC: Tensor, tail: Tensor) -> bool:
-    """True if causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
-    aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
-    return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
 
 
 def _chunk_tokens(config: Mamba2Config) -> int:
