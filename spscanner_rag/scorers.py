@@ -150,13 +150,14 @@ def score_batch(
         if not units:
             yield np.zeros(0, np.float32)
         elif many is not None:
-            yield _checked(scorer, next(scored), len(units))
+            yield checked_logits(scorer, next(scored), len(units))
         else:
             stop_if(cancelled, "between two texts")
-            yield _checked(scorer, scorer.score_units(query, text, units), len(units))
+            yield checked_logits(scorer, scorer.score_units(query, text, units), len(units))
 
 
-def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
+def checked_logits(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
+    """The logits of a text; ``ValueError`` unless there is one finite number for each unit."""
     with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused
         logits = np.asarray(values, np.float32)
     if logits.shape != (n_units,) or not np.isfinite(logits).all():

@@ -18,7 +18,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.block_search import search
 from spscanner_rag.lab.in_context.layout import Codes
@@ -90,7 +90,7 @@ def main() -> None:
 def passages_of(files: list[Path], given: argparse.Namespace) -> PassageDraw:
     """Questions of some files with their passages."""
     store = DocumentStore(islice(read_documents(files), given.documents))
-    return PassageDraw(store, Recipe(rerank_negatives=given.negatives), ChunkSegmenter(given.words))
+    return PassageDraw(store, Recipe(rerank_negatives=given.negatives), segmenter_of(f"chunk:{given.words}"))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
@@ -47,15 +47,13 @@ class Baseline(ABC):
         self.unit = unit
         self._lock = threading.Lock()  # for subclasses with parts that are not thread-safe
 
-    @abstractmethod
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The method's own score of each unit, higher is better: (units,)."""
+        return next(iter(self.raw_scores_many([(query, text, units)])))
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Yield `raw_scores` of several texts, (units,); what does not depend on the text is to be made once."""
-        for query, text, units in requests:
-            stop_if(cancelled, "between two texts")
-            yield self.raw_scores(query, text, units) if units else np.empty(0, np.float32)
+    @abstractmethod
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterable[Scores]:
+        """`raw_scores` of several texts, (units,) each; what does not depend on the text is to be made once."""
 
     def logits(self, raw: Scores) -> Scores:
         """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
@@ -75,12 +73,10 @@ class Baseline(ABC):
         """
         for query, _, _ in requests:
             check_query(query)
-        return list(self._scored(requests, cancelled))
+        return self._all_logits(self.raw_scores_many(requests, cancelled))
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
-        """Logits for requests whose queries were checked."""
-        for raw in self.raw_scores_many(requests, cancelled):
-            yield self.logits(raw) if len(raw) else raw
+    def _all_logits(self, raw: Iterable[Scores]) -> list[Scores]:
+        return [self.logits(own) if len(own) else own for own in raw]
 
     def segment(self, text: str) -> list[Unit]:
         """Segment a text into the units to score."""
@@ -106,10 +102,10 @@ class CollectionBaseline(Baseline):
     uses_collection = True
 
     @abstractmethod
-    def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[Scores]:
-        """The method's own scores of the units of some texts of a collection: (units,) each."""
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+    ) -> Iterable[Scores]:
+        """The method's own scores of the units of texts, ``among`` those of a collection: (units,) each."""
 
     def score_units_many(
         self,
@@ -119,12 +115,9 @@ class CollectionBaseline(Baseline):
         collection: CollectionIndex | None = None,
     ) -> list[Scores]:
         """Logits of the units of several texts of ``collection``; the rest is as for `Baseline`."""
-        if collection is None:
-            return super().score_units_many(requests, cancelled=cancelled)
         for query, _, _ in requests:
             check_query(query)
-        raw = self.raw_scores_among(requests, cancelled, collection)
-        return [self.logits(values) if len(values) else values for values in raw]
+        return self._all_logits(self.raw_scores_many(requests, cancelled, collection))
 
 
 class Combined(CollectionBaseline):
@@ -182,12 +175,8 @@ class Pointwise(Baseline):
         """Logits of arbitrary texts: (texts,); ``ValueError`` that quotes the text for NaN or infinity."""
         return self._checked([(query, text) for text in texts], never)
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The model's logits: (units,). The model reads `Unit.own_text`."""
-        return self.score_texts(query, [unit.own_text(text) for unit in units])
-
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Units of similar length share a batch, whichever texts they are of."""
+        """The model's logits, (units,) each: of `Unit.own_text`, in batches of units of any of the texts."""
         pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
         scores = np.empty(0, np.float32)
         for _, _, units in requests:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, 
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, words_apart
-from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
@@ -74,7 +74,7 @@ class BM25(CollectionBaseline):
         self._collections: dict[str, _CollectionWords] = {}  # by language
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """BM25 scores, 0 and above: (units,)."""
+        """BM25 scores, 0 and above, with the units of the text as the corpus: (units,)."""
         index, language = self._indexes.get(text, units, lambda: self._index(text, units))
         words = self._words([query], language)[0]
         if index is None or not words:
@@ -82,15 +82,13 @@ class BM25(CollectionBaseline):
         scores: Scores = index.get_scores(words).astype(np.float32)
         return scores
 
-    def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[Scores]:
-        """BM25 scores, 0 and above, with the words of a collection as the corpus: (units,) for each text."""
-        scored = []
-        for query, text, units in requests:
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+    ) -> Iterator[Scores]:
+        """The same for several texts, or with the words of a collection as the corpus: (units,) for each text."""
+        for request in requests:
             stop_if(cancelled, "between two texts")
-            scored.append(self._among(query, text, units, collection))
-        return scored
+            yield self.raw_scores(*request) if among is None else self._among(*request, among)
 
     def _among(self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex) -> Scores:
         counted, language = self._counted.get(text, units, lambda: self._count(text, units))

@@ -70,18 +70,16 @@ class Cascade(Combined):
         own = getattr(self.scorers[1], "count_tokens", None)
         return own if callable(own) else bundled_token_counter()
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
-        return self._staged([(query, text, units)], never, None)[0]
-
-    def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> list[Scores]:
-        """The same for several texts of a collection, with the best units of all of them together."""
+        """Logits of the second stage for the best units, of a text or of a collection, else lower ones."""
+        together: dict[object, list[int]] = {}
+        for number, (query, _, _) in enumerate(requests):
+            together.setdefault(number if among is None else query, []).append(number)
         scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
-        for query in dict.fromkeys(query for query, _, _ in requests):
-            own = [number for number, (asked, _, _) in enumerate(requests) if asked == query]
-            found = self._staged([requests[number] for number in own], cancelled, collection)
+        for own in together.values():
+            found = self._staged([requests[number] for number in own], cancelled, among)
             for number, values in zip(own, found, strict=True):
                 scored[number] = values
         return scored

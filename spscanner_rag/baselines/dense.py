@@ -1,14 +1,15 @@
 """Dense retrieval inside a document: embedding models of any library, and the settings of the paper's."""
 
 import os
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
+T = TypeVar("T")
 
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -97,7 +99,46 @@ def _openai() -> object:
     )
 
 
-class Dense(Baseline):
+class Embedding(Baseline, Generic[T]):
+    """Compares the vector of a query with what was made of the units of a text, which is kept."""
+
+    keeps_texts = True
+
+    def __init__(self, unit: UnitKind | Segmenter, keep_texts: int) -> None:
+        super().__init__(unit)
+        self._made: TextCache[T] = TextCache(keep_texts)
+
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """Similarities, (units,) each; ``ValueError`` that quotes the text for NaN or vectors of other widths.
+
+        A query is embedded once for all texts of a call, and again for the next call, which is timed.
+        """
+        questions: dict[str, Scores] = {}
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            if not units:
+                yield np.empty(0, np.float32)
+                continue
+            made = self._made.get(text, units, partial(self._read, text, units))
+            if query not in questions:
+                questions[query] = self._question(query, made)
+            yield self._compared(questions[query], made)
+
+    @abstractmethod
+    def _read(self, text: str, units: Sequence[Unit]) -> T: ...
+
+    @abstractmethod
+    def _question(self, query: str, made: T) -> Scores: ...
+
+    @abstractmethod
+    def _compared(self, question: Scores, made: T) -> Scores: ...
+
+    def logits(self, raw: Scores) -> Scores:
+        """The logit of (1 + cosine) / 2."""
+        return log_odds((1 + raw) / 2)
+
+
+class Dense(Embedding[Scores]):
     """Dense retrieval: compares the embeddings q of the query and u of each unit.
 
     With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2. With dot product,
@@ -119,8 +160,6 @@ class Dense(Baseline):
         See `Baseline`.
     """
 
-    keeps_texts = True
-
     def __init__(
         self,
         embedder: object = "minilm",
@@ -133,7 +172,7 @@ class Dense(Baseline):
         trust_remote_code: bool = False,
         keep_texts: int = 4,
     ) -> None:
-        super().__init__(unit)
+        super().__init__(unit, keep_texts)
         if similarity is not None and similarity not in get_args(Similarity):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
@@ -151,7 +190,6 @@ class Dense(Baseline):
         self.similarity = similarity or preset.similarity or _stored_similarity(self._passages)
         self._queries = encoder(preset.query_model) if preset.query_model else self._passages
         self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
-        self._vectors: TextCache[Scores] = TextCache(keep_texts)
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
@@ -161,44 +199,26 @@ class Dense(Baseline):
     @property
     def index_bytes(self) -> int:
         """Bytes of the vectors that are kept for further questions."""
-        return sum(vectors.nbytes for vectors in self._vectors.values())
+        return sum(vectors.nbytes for vectors in self._made.values())
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """Similarities: (units,); ``ValueError`` that quotes the text for NaN or vectors of different widths."""
-        return next(self.raw_scores_many([(query, text, units)]))
+    def _read(self, text: str, units: Sequence[Unit]) -> Scores:
+        return embed_checked(self._passages.passages, self.passages_of(text, units))
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """A query is embedded once for all texts of a call, and again for the next call, which is timed."""
-        questions: dict[str, Scores] = {}
-        for query, text, units in requests:
-            stop_if(cancelled, "between two texts")
-            if not units:
-                yield np.empty(0, np.float32)
-                continue
-            passages = self._passage_vectors(text, units)
-            if query not in questions:
-                questions[query] = self._query_vector(query, passages.shape[1])
-            yield self._similarities(questions[query], passages)
+    def _question(self, query: str, made: Scores) -> Scores:
+        read = [self.query_prefix + query + self.end_token]
+        vector: Scores = embed_checked(self._queries.queries, read, made.shape[1])[0]
+        return vector
 
-    def _passage_vectors(self, text: str, units: Sequence[Unit]) -> Scores:
-        embed = self._passages.passages
-        return self._vectors.get(text, units, lambda: embed_checked(embed, self.passages_of(text, units)))
-
-    def _similarities(self, question: Scores, passages: Scores) -> Scores:
-        products: Scores = passages @ question
+    def _compared(self, question: Scores, made: Scores) -> Scores:
+        products: Scores = made @ question
         if self.similarity == "dot":
             return np.asarray(products / np.sqrt(len(question)), np.float32)
-        lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question)
+        lengths = np.linalg.norm(made, axis=1) * np.linalg.norm(question)
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
-        return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
-
-    def _query_vector(self, query: str, width: int) -> Scores:
-        read = [self.query_prefix + query + self.end_token]
-        vector: Scores = embed_checked(self._queries.queries, read, width)[0]
-        return vector
+        return raw if self.similarity == "dot" else super().logits(raw)
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit."""
@@ -256,7 +276,7 @@ def installed(name: str) -> str:
     return (packaged_minilm() or MINILM) if name in ("minilm", MINILM) else name
 
 
-class LateChunking(Baseline):
+class LateChunking(Embedding[SentenceVectors]):
     """Dense retrieval of units in their context: token states of windows, pooled for each unit.
 
     Günther et al. 2024, with windows of 200 tokens that overlap by half; see `encoder.sentences.TokenEncoder`.
@@ -273,8 +293,6 @@ class LateChunking(Baseline):
         See `Baseline`.
     """
 
-    keeps_texts = True
-
     def __init__(
         self,
         embedder: str | Path | object = "minilm",
@@ -282,7 +300,7 @@ class LateChunking(Baseline):
         *,
         keep_texts: int = 4,
     ) -> None:
-        super().__init__(unit)
+        super().__init__(unit, keep_texts)
         self.encoder: SentenceEncoder
         if isinstance(embedder, str | Path):
             file, digest = find_encoder(installed(str(embedder)))
@@ -290,27 +308,13 @@ class LateChunking(Baseline):
         else:
             self.encoder = TextEncoder(embedder)
         self.name = f"latechunking:{embedder if isinstance(embedder, str) else type(embedder).__name__}"
-        self._vectors: TextCache[SentenceVectors] = TextCache(keep_texts)
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """Cosines of the question and each unit in its context: (units,)."""
-        return next(self.raw_scores_many([(query, text, units)]))
-
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The same for several texts; a question is embedded once."""
-        question = cache(self.encoder.question)
-        for query, text, units in requests:
-            stop_if(cancelled, "between two texts")
-            if not units:
-                yield np.empty(0, np.float32)
-                continue
-            vectors = self._vectors.get(text, units, partial(self._read, units))
-            yield np.clip(vectors.cosines(question(folded(query))), -1, 1)
-
-    def _read(self, units: Sequence[Unit]) -> SentenceVectors:
+    def _read(self, text: str, units: Sequence[Unit]) -> SentenceVectors:
         laid = self.encoder.laid([unit.model_text for unit in fold_units(units)])
         return self.encoder.read(laid, lambda tokens: None)
 
-    def logits(self, raw: Scores) -> Scores:
-        """The logit of (1 + cosine) / 2."""
-        return log_odds((1 + raw) / 2)
+    def _question(self, query: str, made: SentenceVectors) -> Scores:
+        return self.encoder.question(folded(query))
+
+    def _compared(self, question: Scores, made: SentenceVectors) -> Scores:
+        return np.clip(made.cosines(question), -1, 1)

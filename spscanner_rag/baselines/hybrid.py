@@ -11,7 +11,7 @@ from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch
-from spscanner_rag.text.units import Segmenter, Unit
+from spscanner_rag.text.units import Segmenter
 
 Fusion = Literal["scores", "ranks"]
 
@@ -50,30 +50,22 @@ class Hybrid(Combined):
         self.fusion = fusion
         self.name = "hybrid:" + "+".join(map(name_of, scorers))
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The mean of standardized scores, or of reciprocal ranks: (units,)."""
-        return next(self.raw_scores_many([(query, text, units)]))
-
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The same for several texts, each by itself."""
-        parts = (_own_scores(scorer, requests, cancelled, None) for scorer in self.scorers)
-        for scored in zip(*parts, strict=True):
-            yield self._fused(scored) if len(scored[0]) else scored[0]
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+    ) -> Iterator[Scores]:
+        """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
+        parts = [_own_scores(scorer, requests, cancelled, among) for scorer in self.scorers]
+        if among is None:
+            for scored in zip(*parts, strict=True):
+                yield self._fused(scored) if len(scored[0]) else scored[0]
+        else:
+            pools = [np.concatenate([np.zeros(0, np.float32), *scored]) for scored in parts]
+            yield from np.split(self._fused(pools), np.cumsum([len(units) for _, _, units in requests])[:-1])
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]
         """True if any of the scorers depends on the other texts of a collection."""
         return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)
-
-    def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[Scores]:
-        """Scores or ranks among the units of all these texts, fused: (units,) for each text."""
-        parts = []
-        for scorer in self.scorers:
-            scored = _own_scores(scorer, requests, cancelled, collection)
-            parts.append(np.concatenate([np.zeros(0, np.float32), *scored]))
-        return np.split(self._fused(parts), np.cumsum([len(units) for _, _, units in requests])[:-1])
 
     def _fused(self, parts: Sequence[Scores]) -> Scores:
         fuse = standardized if self.fusion == "scores" else reciprocal_ranks
@@ -102,8 +94,8 @@ def _own_scores(
     scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
 ) -> Iterable[Scores]:
     """The raw scores of a baseline, since its logits are a nonlinear function of them; of others the logits."""
-    if collection is not None and isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
-        return scorer.raw_scores_among(requests, cancelled, collection)
+    if isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
+        return scorer.raw_scores_many(requests, cancelled, collection)
     if isinstance(scorer, Baseline):
         return scorer.raw_scores_many(requests, cancelled)
     return score_batch(scorer, requests, cancelled, collection)

@@ -58,12 +58,8 @@ class LateInteraction(Baseline):
         self.name = f"lateinteraction:{model}"
         self._queries: TextCache[Scores] = TextCache(_KEPT_QUERIES)
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The highest cosine of each token of the query, their mean: (units,)."""
-        return next(self.raw_scores_many([(query, text, units)]))
-
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The same for several texts; one is read once for all questions that follow each other."""
+        """Means of the highest cosines; a text is read once for all questions on it that follow each other."""
         for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
             yield from self._means([query for query, _, _ in asked], text, units, cancelled)
 

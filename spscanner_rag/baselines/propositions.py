@@ -188,19 +188,20 @@ class Propositions(Baseline):
         """All propositions of a text, the best for a query first; of equal ones the earlier first."""
         check_query(query)
         found = self.propositions(text)
-        scores = next(self.scorer.raw_scores_many([(query, *_as_units(found))]))
+        scores = self.scorer.raw_scores(query, *_as_units(found))
         return [found[number] for number in np.argsort(-scores, kind="stable")]
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
-        for found, raw in self._best_of_units(requests, cancelled):
-            yield self.logits(raw) if found else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
-
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The score of the best proposition tied to each unit: (units,). All 0 if the text has no proposition."""
-        return next(self.raw_scores_many([(query, text, units)]))
+    def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
+        """As for `Baseline`; of a text without propositions, `NO_PROPOSITION_LOGIT`."""
+        for query, _, _ in requests:
+            check_query(query)
+        return [
+            self.logits(raw) if found else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
+            for found, raw in self._best_of_units(requests, cancelled)
+        ]
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The same for several texts, all of whose propositions the scorer gets in one call."""
+        """The score of the best proposition tied to each unit, (units,) each; 0 for a text without any."""
         return (raw for _, raw in self._best_of_units(requests, cancelled))
 
     def _best_of_units(

@@ -19,7 +19,15 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
+from spscanner_rag.scorers import (
+    Cancelled,
+    Progress,
+    Request,
+    ScanCancelled,
+    check_query,
+    checked_logits,
+    never,
+)
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, readable, units_of
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from spscanner_rag.lexical.collection_index import CollectionIndex
 
 T = TypeVar("T")
+Body = dict[str, Any] | bytes | None
 
 BATCH_CHARACTERS, BATCH_TEXTS = 2_000_000, 500  # a larger call is split into requests of about this size
 _AGAIN = frozenset({429, 503})
@@ -72,12 +81,7 @@ class RemoteScanner:
     """Number of asynchronous calls of a framework class that wait for answers; the server has a queue."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout: float = 180.0,
-        retries: int = 5,
+        self, url: str, *, token: str | None = None, timeout: float = 180.0, retries: int = 5
     ) -> None:
         self.url, login = _address(url)
         if not timeout > 0 or retries < 0:
@@ -88,8 +92,7 @@ class RemoteScanner:
 
     @cached_property
     def _model(self) -> dict[str, Any]:
-        reply = self._wait(self._ask("GET", "/v1/models"), never)
-        with self._checked("/v1/models"):
+        with self._said("GET", "/v1/models") as reply:
             (model,) = reply["data"]
             if not isinstance(model["uses_collection"], bool) or not isinstance(model["segmenter"], str):
                 raise ValueError(f"got {model!r:.80}")
@@ -111,15 +114,13 @@ class RemoteScanner:
         if self.segmenter is not self:
             return self.segmenter.segment(text)
         most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
-        reply = self._wait(self._ask("POST", "/v1/segment", {"texts": [text]}, most), never)
-        with self._checked("/v1/segment"):
+        with self._said("POST", "/v1/segment", {"texts": [text]}, most) as reply:
             (units,) = reply["units"]
             return _units(units, text)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text with the server's tokenizer."""
-        reply = self._wait(self._ask("POST", "/v1/count_tokens", {"texts": [text]}), never)
-        with self._checked("/v1/count_tokens"):
+        with self._said("POST", "/v1/count_tokens", {"texts": [text]}) as reply:
             (count,) = reply["tokens"]
             if type(count) is not int or not 0 <= count <= 8 * len(text) + 8:
                 raise ValueError(f"got {count!r:.80} tokens of {len(text)} characters")
@@ -180,7 +181,8 @@ class RemoteScanner:
             most = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
             reply = await self._ask("POST", "/v1/score", body, most)
             with self._checked("/v1/score"):
-                logits += _logits(reply["logits"], counts)
+                answered = zip(reply["logits"], counts, strict=True)
+                logits += [checked_logits(self, values, count) for values, count in answered]
             done += sum(len(text) for _, text, _ in batch)
             if progress is not None:
                 progress(done, total)
@@ -228,9 +230,14 @@ class RemoteScanner:
         with ThreadPoolExecutor(1) as pool:  # another loop is running in this thread, as in a notebook
             return pool.submit(run).result()
 
-    async def _ask(
-        self, method: str, path: str, body: dict[str, Any] | bytes | None = None, most: int = _REPLY_BYTES
-    ) -> Any:  # noqa: ANN401 - JSON
+    @contextmanager
+    def _said(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Iterator[Any]:
+        """A reply, whose form is checked in the block."""
+        reply = self._wait(self._ask(method, path, body, most), never)
+        with self._checked(path):
+            yield reply
+
+    async def _ask(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Any:  # noqa: ANN401 - JSON
         """Send a request, again while the server is busy, and return its JSON.
 
         The whole may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
@@ -338,17 +345,6 @@ async def _reply(
                     raise ValueError(f"the reply has more than the {most} bytes that it can have")
                 break
         return answer, bytes(reply[:most])
-
-
-def _logits(lists: Sequence[Sequence[float]], counts: Sequence[int]) -> list[NDArray[np.float32]]:
-    """The logits of each text; ``ValueError`` for other numbers than one finite one for each unit."""
-    if not isinstance(lists, list) or [len(each) for each in lists] != list(counts):
-        raise ValueError(f"expected one logit for each of {sum(counts)} units in {len(counts)} texts")
-    arrays = [np.array(each, np.float64) for each in lists]
-    for array, count in zip(arrays, counts, strict=True):
-        if array.shape != (count,) or not (np.abs(array) <= np.finfo(np.float32).max).all():
-            raise ValueError("got a logit that is not finite, or lists in lists")
-    return [array.astype(np.float32) for array in arrays]
 
 
 def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:

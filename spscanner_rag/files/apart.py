@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
@@ -18,7 +19,7 @@ MOST_MEMORY, MEMORY_PER_BYTE = 2**30, 8
 """Bytes of the process, where the system can bound them; a large file needs more."""
 
 _EVERY = 0.05  # seconds between two looks at the clock
-_CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} import main; main(*sys.argv[3:])"
+_CHILD = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import main; main()"
 
 Record = Mapping[str, Any]
 
@@ -29,18 +30,19 @@ def seconds_for(data: bytes) -> float:
 
 
 def read_apart(
-    module: str,
-    arguments: tuple[str, ...],
+    reader: Callable[..., Iterator[Record]],
     data: bytes,
     seconds: float,
     check: Callable[[], None] | None = None,
+    *arguments: object,
 ) -> Iterator[Record]:
-    """Yield the records that the ``main`` of a module writes about data, until ``seconds`` or its memory end.
+    """Yield the records that a reader makes of data and arguments, until ``seconds`` or its memory end.
 
     ``check`` is called meanwhile, and what it raises ends the process and is raised here.
     """
     paths = json.dumps([path for path in sys.path if path])
-    command = [sys.executable, "-I", "-c", _CHILD.format(module), paths, str(seconds), *arguments]
+    named = [str(seconds), reader.__module__, reader.__name__]
+    command = [sys.executable, "-I", "-c", _CHILD, paths, *named]
     stop, ended = time.monotonic() + seconds, threading.Event()
     raised: list[BaseException] = []
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
@@ -60,6 +62,7 @@ def read_apart(
         assert process.stdout is not None
         try:
             try:
+                process.stdin.write(json.dumps(arguments).encode() + b"\n")
                 process.stdin.write(data)
                 process.stdin.close()
             except OSError:  # it has ended
@@ -75,9 +78,10 @@ def read_apart(
         raise raised[0]
 
 
-def answer(records: Callable[[bytes], Iterator[Record]]) -> None:
-    """In the process: write the records of the data at standard input, a line of JSON each."""
-    data = sys.stdin.buffer.read()
+def main() -> None:
+    """In the process: write the records of what is at standard input, a line of JSON each."""
+    reader = getattr(import_module(sys.argv[3]), sys.argv[4])
+    arguments, data = json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer.read()
     most = max(MOST_MEMORY, MEMORY_PER_BYTE * len(data))
     try:
         import resource
@@ -88,6 +92,6 @@ def answer(records: Callable[[bytes], Iterator[Record]]) -> None:
     except (ImportError, ValueError, OSError):
         pass
     out, sys.stdout = sys.stdout, sys.stderr
-    for record in records(data):
+    for record in reader(data, *arguments):
         out.write(json.dumps(record) + "\n")
         out.flush()

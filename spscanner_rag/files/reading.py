@@ -6,11 +6,10 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from spscanner_rag.files.apart import Record, answer, read_apart, seconds_for
+from spscanner_rag.files.apart import Record, read_apart, seconds_for
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import archive_of
@@ -24,47 +23,30 @@ from spscanner_rag.text.blocks import Block
 
 Kind = Literal["text", "Markdown", "HTML", "PDF", "DOCX", "CSV", "subtitles", "log"]
 
-KINDS: dict[str, Kind] = {
-    ".txt": "text",
-    ".text": "text",
-    ".md": "Markdown",
-    ".markdown": "Markdown",
-    ".html": "HTML",
-    ".htm": "HTML",
-    ".xhtml": "HTML",
-    ".pdf": "PDF",
-    ".docx": "DOCX",
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".vtt": "subtitles",
-    ".srt": "subtitles",
-    ".log": "log",
+
+class Format(NamedTuple):
+    """How files of a kind are read."""
+
+    endings: str
+    most_bytes: int
+    read: Callable[[str, bytes], TextFile]
+    keeps_text: bool = False  # the text is that of the file
+
+
+_MIB = 2**20
+FORMATS: dict[Kind, Format] = {  # a reader imports its library when it is first used
+    "text": Format(".txt .text", 256 * _MIB, read_text, keeps_text=True),
+    "Markdown": Format(".md .markdown", 32 * _MIB, read_markdown, keeps_text=True),
+    "HTML": Format(".html .htm .xhtml", 64 * _MIB, read_html),
+    "PDF": Format(".pdf", 256 * _MIB, read_pdf),
+    "DOCX": Format(".docx", 256 * _MIB, read_docx),
+    "CSV": Format(".csv .tsv", 64 * _MIB, read_table, keeps_text=True),
+    "subtitles": Format(".vtt .srt", 64 * _MIB, read_subtitles),
+    "log": Format(".log", 64 * _MIB, read_log, keeps_text=True),
 }
+KINDS = {ending: kind for kind, form in FORMATS.items() for ending in form.endings.split()}
 """By ending. In a folder, files with these endings are read."""
 
-MOST_BYTES: dict[Kind, int] = {
-    "text": 256 * 2**20,
-    "Markdown": 32 * 2**20,
-    "HTML": 64 * 2**20,
-    "PDF": 256 * 2**20,
-    "DOCX": 256 * 2**20,
-    "CSV": 64 * 2**20,
-    "subtitles": 64 * 2**20,
-    "log": 64 * 2**20,
-}
-"""The largest files that are read."""
-
-_READERS: dict[Kind, Callable[[str, bytes], TextFile]] = {  # each imports its library when it is first used
-    "text": read_text,
-    "Markdown": read_markdown,
-    "HTML": read_html,
-    "DOCX": read_docx,
-    "CSV": read_table,
-    "subtitles": read_subtitles,
-    "log": read_log,
-}
-
-_AS_THEY_ARE = {"text", "Markdown", "CSV", "log"}  # their text is that of the file
 _BLOCKS_OF_RECORD = 10_000
 
 AT_ONCE_BYTES = 2**18
@@ -132,7 +114,7 @@ def read_bytes(
     """
     name = name_of(path)
     kind = kind_of(name, path, data)
-    if len(data) > MOST_BYTES[kind]:
+    if len(data) > FORMATS[kind].most_bytes:
         raise _too_large(name, len(data), kind)
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
@@ -143,7 +125,7 @@ def read_bytes(
     elif max(len(data), _unpacked(kind, data)) > AT_ONCE_BYTES:
         made = _read_apart(kind, name, data, seconds, check)
     else:
-        made = _READERS[kind](name, data)
+        made = FORMATS[kind].read(name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
     return replace(made, path=path)
@@ -161,7 +143,7 @@ def _read_apart(
 ) -> TextFile:
     blocks: list[Block] = []
     whole: Record | None = None
-    for record in read_apart(__name__, (kind,), data, seconds, check):
+    for record in read_apart(_records, data, seconds, check, kind):
         if "refused" in record:
             raise (ImportError if record["missing"] else ValueError)(name + record["refused"])
         blocks += map(block_of, record.get("blocks", ()))
@@ -175,20 +157,16 @@ def _read_apart(
     return TextFile("", text, tuple(blocks))
 
 
-def main(kind: Kind) -> None:
-    """In a process of its own: write the blocks of a document, and then its text, as records."""
-    answer(partial(_records, kind))
-
-
-def _records(kind: Kind, data: bytes) -> Iterator[Record]:
+def _records(data: bytes, kind: Kind) -> Iterator[Record]:
+    """In a process of its own: the blocks of a document, and then its text."""
     try:
-        made = _READERS[kind]("", data)
+        made = FORMATS[kind].read("", data)
     except (ValueError, ImportError) as error:
         yield {"refused": str(error), "missing": isinstance(error, ImportError)}
         return
     for start in range(0, len(made.blocks), _BLOCKS_OF_RECORD):
         yield {"blocks": made.blocks[start : start + _BLOCKS_OF_RECORD]}
-    yield {"text": None if kind in _AS_THEY_ARE else made.text}
+    yield {"text": None if FORMATS[kind].keeps_text else made.text}
 
 
 def read_all(
@@ -270,44 +248,37 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], lis
 def bytes_of(path: str) -> bytes:
     """The content of a file, or of standard input; ``ValueError`` if it cannot be read or is too large."""
     kind = named_kind(path)
-    most = MOST_BYTES[kind] if kind else max(MOST_BYTES.values())
+    most = FORMATS[kind].most_bytes if kind else max(form.most_bytes for form in FORMATS.values())
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read(most + 1)
-    if "\0" in path:
-        raise ValueError(
-            f"{path}: cannot be read (a zero character in the name); expected the name of a file"
-        )
     try:
-        status = os.stat(path)
-        size = status.st_size
-        if size > most:
-            raise _too_large(path, size, kind or "text")
-        if not stat.S_ISREG(status.st_mode):
-            with open(path, "rb") as file:
-                return file.read(most + 1)
-        if not size:  # files of the system have no size either, and some have no end
-            return b""
         with open(path, "rb") as file:
-            data = file.read(size + 1)
-        if len(data) != size:
-            raise ValueError(
-                f"{path}: got another size than the {size:,} bytes it had; expected a file that does not change "
-                "while it is read: try again when it is whole"
-            )
-        return data
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return file.read(most + 1)
+            size = status.st_size  # files of the system have none, and some have no end
+            data = file.read(size + 1) if 0 < size <= most else b""
     except IsADirectoryError:
         raise ValueError(f"{path}: got a folder; expected a file: name the files in it") from None
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file; expected a document: check the path") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # a zero character in the name
+        reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable file") from None
+    if size > most:
+        raise _too_large(path, size, kind or "text")
+    if len(data) != size:
+        raise ValueError(
+            f"{path}: got another size than the {size:,} bytes it had; expected a file that does not change "
+            "while it is read: try again when it is whole"
+        )
+    return data
 
 
 def _too_large(name: str, size: int, kind: Kind) -> ValueError:
     return ValueError(
-        f"{name}: got {size / 2**20:,.0f} MiB; expected at most {MOST_BYTES[kind] / 2**20:.0f} MiB of {kind}: "
-        "split it"
+        f"{name}: got {size / 2**20:,.0f} MiB; expected at most {FORMATS[kind].most_bytes / 2**20:.0f} MiB of "
+        f"{kind}: split it"
     )
 
 

@@ -210,7 +210,7 @@ def test_a_password_in_an_address_shows_nowhere(url: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "url", [f"ftp://a:{SECRET}@b", f"keeper:{SECRET}@127.0.0.1:9", f"http://a:{SECRET}@b:x"]
+    "url", [f"ftp://a:{SECRET}@b", f"keeper:{SECRET}@127.0.0.1:9", f"http://a:{SECRET}@b:x", ""]
 )
 def test_a_password_in_a_wrong_address_is_not_repeated(url: str) -> None:
     with pytest.raises(ValueError, match="expected an address") as raised:

@@ -51,17 +51,22 @@ def mamba_folder(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="session")
 def t5(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random T5 of one small layer, in the layout of the published checkpoint."""
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "initializer_factor": 20.0}
+    return save_t5(tmp_path_factory.mktemp("models") / "t5", tiny_tokenizer, **sizes)
+
+
+def save_t5(folder: Path, tokenizer: Tokenizer, **sizes: float) -> Path:
+    """A random T5 of these sizes."""
     transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("models") / "t5"
-    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(tokenizer.to_str())
     tokenizer.add_special_tokens(["<pad>", "</s>"])
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", model_max_length=64
     ).save_pretrained(folder)
     pad, end = map(tokenizer.token_to_id, ("<pad>", "</s>"))
-    shape = {"vocab_size": tokenizer.get_vocab_size(), "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1}
     tokens = {"pad_token_id": pad, "eos_token_id": end, "decoder_start_token_id": pad}
-    config = transformers.T5Config(**shape, **tokens, num_heads=2, initializer_factor=20.0)
+    sizes |= {"vocab_size": tokenizer.get_vocab_size(), "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(**sizes, **tokens)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         transformers.T5ForConditionalGeneration(config).save_pretrained(folder)

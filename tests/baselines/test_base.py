@@ -7,7 +7,6 @@ import pytest
 
 from spscanner_rag.baselines import BM25, Cascade, Hybrid
 from spscanner_rag.baselines.base import TextCache
-from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -69,7 +68,7 @@ def test_pickled_without_what_it_keeps() -> None:
         (lambda scanner: Hybrid([BM25("chunk"), scanner]), False),
         (lambda scanner: Hybrid([scanner, BM25()], unit="passage"), False),
         (lambda scanner: Hybrid([BM25(), scanner], unit=SentenceSegmenter()), False),
-        (lambda scanner: Cascade(BM25(), scanner, unit=ChunkSegmenter(50)), False),
+        (lambda scanner: Cascade(BM25(), scanner, unit="chunk:50"), False),
     ],
 )
 def test_a_scanner_cuts_its_own_sentences_wherever_it_stands(

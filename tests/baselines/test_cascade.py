@@ -13,7 +13,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Cascade
 from spscanner_rag.baselines.base import Pair, Pointwise
 from spscanner_rag.baselines.cascade import UNREAD_LOGIT
-from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.retriever_names import Options, check_name, scorer_of
 from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -133,7 +133,7 @@ def test_errors() -> None:
         Cascade(BM25(), BM25("chunk"))
     Cascade(BM25(), BM25("chunk"), unit="sentence")
     with pytest.raises(ValueError, match="cuts 'sentence' and the second 'chunk:50'"):
-        Cascade(BM25(), Cascade(BM25(ChunkSegmenter(50)), BM25("chunk:50")))
+        Cascade(BM25(), Cascade(BM25(segmenter_of("chunk:50")), BM25("chunk:50")))
     with pytest.raises(ValueError, match="best is 0"):
         Cascade(BM25(), BM25(), best=0)
     with pytest.raises(ValueError, match="tokens is 0"):

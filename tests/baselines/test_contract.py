@@ -3,7 +3,9 @@
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from spscanner_rag.baselines import (
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
-from tests.baselines.conftest import Says, letters, propositions_by
+from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
 from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
@@ -44,9 +46,9 @@ KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
 
 
 @pytest.fixture(scope="module")
-def folders(bert_folder: Path, cross_encoder_folder: Path, mamba_folder: Path) -> dict[str, Path]:
+def folders(bert_folder: Path, cross_encoder_folder: Path, mamba_folder: Path, t5: Path) -> dict[str, Path]:
     pytest.importorskip("sentence_transformers")
-    return {"bert": bert_folder, "cross-encoder": cross_encoder_folder, "mamba": mamba_folder}
+    return {"bert": bert_folder, "cross-encoder": cross_encoder_folder, "mamba": mamba_folder, "t5": t5}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -73,6 +75,29 @@ def test_missing_extras(module: str, folders: dict[str, Path], monkeypatch: pyte
     for make in makers[module]:
         with pytest.raises(ImportError, match=r'pip install "\.\[baselines\]"'):
             make()
+
+
+LOADING: dict[str, Callable[..., Baseline]] = {
+    "cross-encoder": CrossEncoder,
+    "mamba": MambaReranker,
+    "t5": partial(Propositions, scorer=SharedWords()),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"device": "tpu"}, "device is 'tpu'"),
+        ({"dtype": "int8"}, "dtype is 'int8'"),
+        ({"model": "./nowhere"}, "no such folder"),
+        ({"unit": "word"}, "unit is 'word'"),
+    ],
+)
+@pytest.mark.parametrize("kind", LOADING)
+def test_bad_arguments(kind: str, arguments: dict[str, Any], message: str, folders: dict[str, Path]) -> None:
+    options = {"device": "cpu", **arguments}
+    with pytest.raises(ValueError, match=message):
+        LOADING[kind](options.pop("model", folders[kind]), **options).segment("One. Two.")
 
 
 def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> None:

@@ -100,20 +100,6 @@ def test_remote_code_is_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert given == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "arguments"),
-    [
-        (ValueError, "device is 'tpu'", {"device": "tpu"}),
-        (ValueError, "dtype is 'int8'", {"dtype": "int8"}),
-        (ValueError, "no such folder", {"model": "./nowhere"}),
-        (ValueError, "unit is 'word'", {"unit": "word"}),
-    ],
-)
-def test_bad_arguments(folder: Path, error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
-    with pytest.raises(error, match=message):
-        CrossEncoder(**({"model": folder} | arguments)).segment("One. Two.")
-
-
 def test_a_model_of_several_labels_is_refused(save_bert: SaveBert, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
         CrossEncoder(save_bert(tmp_path, 3), device="cpu")

@@ -112,28 +112,6 @@ def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
     assert seen["units"][len(UNITS) :] == [text.removeprefix("P: ") for text in sorted(texts, key=len)]
 
 
-def test_a_query_is_embedded_once_for_many_texts() -> None:
-    queries: list[str] = []
-
-    class Model(LangChainLike):
-        def embed_query(self, text: str) -> list[float]:
-            queries.append(text)
-            return super().embed_query(text)
-
-    dense = Dense(Model(), keep_texts=9)
-    other = "A vole digs. It rains."
-    requests = [
-        ("otter", TEXT, UNITS),
-        ("otter", TEXT, []),
-        ("otter", other, SentenceSegmenter().segment(other)),
-    ]
-    got = dense.score_units_many(requests)
-    assert queries == ["otter"]
-    assert [len(values) for values in got] == [4, 0, 2]
-    for (query, text, units), values in zip(requests, got, strict=True):
-        np.testing.assert_array_equal(values, dense.score_units(query, text, units))
-
-
 def spoiled(texts: list[str]) -> NDArray[np.float32]:
     vectors = letters(texts)
     vectors[[i for i, text in enumerate(texts) if "Rain" in text]] = np.nan

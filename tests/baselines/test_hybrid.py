@@ -9,7 +9,6 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.dense import Dense, LateChunking
 from spscanner_rag.baselines.hybrid import reciprocal_ranks
-from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.scorers import words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -67,7 +66,7 @@ def test_with_the_scanner(tiny_scanner: Scanner) -> None:
     assert hybrid.count_tokens == tiny_scanner.count_tokens
     assert hybrid.score_units("otter", TEXT, UNITS).shape == (4,)
     assert hybrid.segment(TEXT) == tiny_scanner.segment(TEXT)
-    assert Hybrid([BM25(ChunkSegmenter(2)), tiny_scanner]).segment("a b c")[0].model_text == "a b "
+    assert Hybrid([BM25("chunk:2"), tiny_scanner]).segment("a b c")[0].model_text == "a b "
     assert len(Hybrid([tiny_scanner, BM25()], unit="document").segment(TEXT)) == 1
 
 

@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from spscanner_rag.baselines import LateInteraction, multi_vector
-from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.units import Unit
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -132,10 +131,3 @@ def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -
     (pylate / "config_sentence_transformers.json").write_text(json.dumps(stated | {"model_type": "ColBERT"}))
     with pytest.raises(ValueError, match="a module Dense in it"):
         LateInteraction(pylate, device="cpu")
-
-
-def test_names_and_errors(bert_folder: Path) -> None:
-    made = scorer_of(f"lateinteraction:{bert_folder}", Options(device="cpu"))
-    assert isinstance(made, LateInteraction)
-    assert made.name == f"lateinteraction:{bert_folder}"
-    assert len(made.score_units(QUERY, "\ud800 東京", [Unit(0, 4, "\ud800 東京")])) == 1

@@ -1,16 +1,11 @@
 """Baselines read the headings of a unit and the header of its table, as the scanner does."""
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from spscanner_rag.baselines import BM25, Dense
 from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.scorers import segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.baselines.conftest import letters
 
 TABLES = read_markdown(
     "tables.md",
@@ -42,18 +37,6 @@ READ = [
 ]
 
 
-class Embedder:
-    """Counts words; keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
-    def encode(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
-        self.read += texts
-        words = ("toll", "guests", "rained")
-        return np.array([[0.1, *map(text.lower().count, words)] for text in texts], np.float32)
-
-
 def words(text: str) -> list[str]:
     return [word for word in text.replace("-", " ").split() if any(map(str.isalnum, word))]
 
@@ -66,11 +49,7 @@ def test_a_unit_has_its_headings_and_its_header() -> None:
 def test_rows_are_found_by_the_header_of_their_table() -> None:
     scores = BM25().score_units("Which toll is paid?", TABLES.text, UNITS)
     assert (scores > -1).tolist() == [False, True, True, False, False]
-    embedder = Embedder()
-    dense = Dense(embedder, keep_texts=1)
-    similar = dense.score_units("toll", TABLES.text, UNITS)
-    assert set(np.argsort(-similar)[:2].tolist()) == {1, 2}
-    assert sorted(words(text) for text in embedder.read if text != "toll") == sorted(map(words, READ))
+    assert list(map(words, Dense(letters).passages_of(TABLES.text, UNITS))) == list(map(words, READ))
 
 
 def test_running_text_is_read_as_it_stands() -> None:

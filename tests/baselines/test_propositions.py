@@ -3,7 +3,6 @@
 import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -134,6 +133,11 @@ def test_broken_replies_are_parsed_as_far_as_they_go_and_logged(caplog: pytest.L
     assert "2 of 3 replies were not a JSON list of strings; 1 of these gave no proposition" in message
 
 
+def test_what_scores_no_pairs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="scorer is str; expected a baseline"):
+        Propositions(tmp_path, "dense")  # type: ignore[arg-type]
+
+
 def test_cancelled_between_passages() -> None:
     text, model = three_passages("0", "1", "2"), Says(STATEMENTS)
     baseline = propositions_by(model)
@@ -142,19 +146,6 @@ def test_cancelled_between_passages() -> None:
     assert len(model.read) == 2
     baseline.propositions(text)
     assert len(model.read) == 3, "what was done is kept"
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments"),
-    [
-        (TypeError, "scorer is str; expected a baseline", {"scorer": "dense"}),
-        (ValueError, "no such folder", {"decomposer": "./nowhere"}),
-        (ValueError, "device is 'tpu'", {"device": "tpu"}),
-    ],
-)
-def test_refused(error: type[Exception], message: str, arguments: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(error, match=message):
-        Propositions(**({"decomposer": tmp_path, "scorer": SharedWords()} | arguments))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from spscanner_rag.baselines.remote_scanner import RemoteError
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled, Scorer
 from tests.apps.serving.conftest import running
+from tests.attack.test_remote import Written, answering, reply
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -61,11 +60,7 @@ def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner:
 @pytest.mark.parametrize("batch_texts", [500, 1])
 @pytest.mark.parametrize("kind", ["apart", "together", "collection"])
 def test_collections(
-    remote: RemoteScanner,
-    tiny_scanner: Scanner,
-    kind: str,
-    batch_texts: int,
-    monkeypatch: pytest.MonkeyPatch,
+    remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_scanner, "BATCH_TEXTS", batch_texts)
     requests = cut(tiny_scanner)
@@ -109,57 +104,36 @@ def test_a_pickle_has_no_token(remote: RemoteScanner, monkeypatch: pytest.Monkey
     assert pickle.loads(stored).uses_collection is True
 
 
-Answer = Callable[[int], tuple[int, dict[str, str], bytes]]
+def counted(times: list[float], *answers: Written) -> Written:
+    """Answers one after the other, the last again and again; notes the times of requests."""
+
+    def written(write: Callable[[bytes], object]) -> object:
+        times.append(time.monotonic())
+        return answers[min(len(times), len(answers)) - 1](write)
+
+    return written
 
 
-@contextmanager
-def answering(answer: Answer) -> Iterator[tuple[str, list[float]]]:
-    """A server that gives the n-th request an answer; yields its address and the times of requests."""
-    times: list[float] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            times.append(time.monotonic())
-            status, headers, body = answer(len(times) - 1)
-            self.send_response(status)
-            for name, value in {**headers, "content-length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", times
-        server.shutdown()
-        thread.join()
-
-
-MODEL = b'{"data": [{"segmenter": "sentence", "uses_collection": false}]}'
+MODEL = reply(b'{"data": [{"segmenter": "sentence", "uses_collection": false}]}')
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_asked_again_and_given_up_after_all_retries(status: int) -> None:
-    busy = (status, {}, b"no JSON")
-    with answering(lambda n: busy if n < 2 else (200, {}, MODEL)) as (url, times):
+    busy, times, others = reply(b"no JSON", f"{status} Busy"), list[float](), list[float]()
+    with answering(counted(times, busy, busy, MODEL)) as url:
         assert RemoteScanner(url).uses_collection is False
-        assert len(times) == 3
-        assert times[1] - times[0] >= 0.2
-        assert times[2] - times[1] >= 0.4
-    with answering(lambda n: busy) as (url, times):
-        with pytest.raises(RemoteError, match=f"{status}: no JSON"):
-            RemoteScanner(url, retries=1).uses_collection  # noqa: B018
-        assert len(times) == 2
+    assert len(times) == 3
+    assert times[1] - times[0] >= 0.2
+    assert times[2] - times[1] >= 0.4
+    with answering(counted(others, busy)) as url, pytest.raises(RemoteError, match=f"{status}: no JSON"):
+        RemoteScanner(url, retries=1).uses_collection  # noqa: B018
+    assert len(others) == 2
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 500, 502, 504])
 def test_nothing_else_is_sent_again(status: int) -> None:
-    with answering(lambda n: (status, {}, b'{"message": "the reason"}')) as (url, times):
+    times: list[float] = []
+    with answering(counted(times, reply(b'{"message": "the reason"}', f"{status} No"))) as url:
         with pytest.raises(RemoteError, match=f"/v1/models answered {status}: the reason"):
             RemoteScanner(url).uses_collection  # noqa: B018
         assert len(times) == 1
@@ -167,12 +141,11 @@ def test_nothing_else_is_sent_again(status: int) -> None:
 
 def test_cancelling_ends_the_wait() -> None:
     release = threading.Event()
-    with answering(lambda n: (200 if release.wait(20) else 500, {}, b'{"logits": [[0.0]]}')) as (url, _):
-        remote = RemoteScanner(url)
+    with answering(lambda write: release.wait(20)) as url:
         started = time.monotonic()
         asked = iter([False, False, True])
         with pytest.raises(ScanCancelled):
-            remote.score_units_many([("a", "b", [])], cancelled=lambda: next(asked))
+            RemoteScanner(url).score_units_many([("a", "b", [])], cancelled=lambda: next(asked))
         assert time.monotonic() - started < 10
         release.set()
 
@@ -182,9 +155,3 @@ def test_no_server_is_one_clear_line() -> None:
         RemoteError, match=r"http://127.0.0.1:9/v1/models: .*is `spscanner serve` running there"
     ):
         RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018
-
-
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://a", ""])
-def test_an_address_must_be_one(url: str) -> None:
-    with pytest.raises(ValueError, match="expected an address such as"):
-        RemoteScanner(url)

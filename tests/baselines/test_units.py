@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines.units import ChunkSegmenter, DocumentSegmenter, PassageSegmenter, segmenter_of
+from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
-SEGMENTERS = [ChunkSegmenter(1), ChunkSegmenter(3), ChunkSegmenter(), PassageSegmenter(), DocumentSegmenter()]
+UNITS = ["chunk:1", "chunk:3", "chunk", "passage", "document"]
 TEXTS = st.text(st.sampled_from("ab.\n\r\t \u00a0\u2028é\ud800🦦"), max_size=60)
 
 
 @settings(max_examples=100, deadline=None)
-@given(TEXTS, st.sampled_from(SEGMENTERS))
-def test_units_are_the_text(text: str, segmenter: ChunkSegmenter) -> None:
-    units = segmenter.segment(text)
+@given(TEXTS, st.sampled_from(UNITS))
+def test_units_are_the_text(text: str, unit: Any) -> None:
+    units = segmenter_of(unit).segment(text)
     assert "".join(unit.model_text for unit in units) == (text if text.strip() else "")
     end = 0
     for unit in units:
@@ -27,30 +27,27 @@ def test_units_are_the_text(text: str, segmenter: ChunkSegmenter) -> None:
 
 def test_passages_end_at_blank_lines() -> None:
     text = "One\nline. \n\n Two. \r\n\t\r\nThree."
-    passages = [text[unit.start : unit.end] for unit in PassageSegmenter().segment(text)]
+    passages = [text[unit.start : unit.end] for unit in segmenter_of("passage").segment(text)]
     assert passages == ["One\nline.", "Two.", "Three."]
 
 
-def test_kinds() -> None:
-    kinds = {"sentence": SentenceSegmenter, "chunk": ChunkSegmenter, "passage": PassageSegmenter}
-    for kind, segmenter in kinds.items():
-        assert type(segmenter_of(kind)) is segmenter  # type: ignore[arg-type]
-    own = ChunkSegmenter(7)
-    assert segmenter_of(own) is own
-
-
-@pytest.mark.parametrize(("unit", "units"), [("chunk:1", 5), ("chunk:2", 3), ("chunk:300", 1), ("chunk", 1)])
+@pytest.mark.parametrize(
+    ("unit", "units"),
+    [("chunk:1", 5), ("chunk:2", 3), ("chunk:300", 1), ("chunk", 1), ("document", 1), ("sentence", 1)],
+)
 def test_chunks_of_so_many_words(unit: Any, units: int) -> None:
     segmenter = segmenter_of(unit)
     assert len(segmenter.segment("one two  three\nfour five")) == units
     assert segmenter.name == ("chunk" if unit == "chunk:300" else unit)
+    assert segmenter_of(segmenter) is segmenter
+    assert isinstance(segmenter, SentenceSegmenter) == (unit == "sentence")
 
 
 @pytest.mark.parametrize(
     ("unit", "message"),
     [
         ("page", "expected one of sentence, chunk, passage, document, chunk:WORDS"),
-        ("chunk:0", "at least 1"),
+        ("chunk:0", "expected one of"),
         ("chunk:-1", "expected one of"),
         ("chunk:many", "expected one of"),
         ("chunk:99999999", "expected one of"),

@@ -9,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import (
-    PAGES,
-    REPOSITORY,
-    Block,
-    blocks_of,
-    check_commands,
-    check_printed,
-    run_block,
-)
+from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_commands, check_printed, run_block
 
 with suppress(ImportError):
     import mcp.client.stdio  # noqa: F401 - it keeps the standard error that is there when it is imported
@@ -113,12 +105,6 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
 
 
 PRINTED_BELOW = "```python\nprint(1)\n```\n\n```text\n{}\n```\n"
-
-
-@pytest.mark.parametrize("shown", ["a 0.12 b", "a ...", "...\nlast", "a 0.98 b\n...\nlast", "midd...\nlast"])
-def test_what_is_shown_below_a_block_is_what_it_prints(shown: str) -> None:
-    block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
-    check_printed(block, "a 0.345 b\n  middle\nlast\n")
 
 
 @pytest.mark.parametrize("shown", ["a 0.3", "b", "last\nmiddle", "a 0.1 b\nmidd", "lasting ..."])

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.propositions import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
+from tests.baselines.conftest import save_t5
 
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 SCRIPT = Path(__file__).parents[2] / "examples" / "training" / "propositionizer.py"
 SOURCES = [Source("Sea", "It ran; it was May."), Source("", "Ann left.")]
 PROPOSITIONS = [["It ran.", "It was May."], ["Ann left."]]
@@ -25,21 +25,8 @@ LINES = [
 @pytest.fixture
 def base(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Path:
     """A random T5 that is large enough to learn two passages by heart."""
-    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
-    tokenizer.add_special_tokens(["<pad>", "</s>"])
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>"
-    )
-    fast.save_pretrained(tmp_path / "base")
-    pad, end = map(tokenizer.token_to_id, ("<pad>", "</s>"))
-    config = transformers.T5Config(
-        vocab_size=tokenizer.get_vocab_size(), d_model=32, d_kv=16, d_ff=64, num_layers=1, num_heads=2,
-        pad_token_id=pad, eos_token_id=end, decoder_start_token_id=pad, dropout_rate=0.0,
-    )  # fmt: skip
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "base")
-    return tmp_path / "base"
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "dropout_rate": 0.0}
+    return save_t5(tmp_path / "base", tiny_tokenizer, **sizes)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:

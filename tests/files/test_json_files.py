@@ -83,21 +83,6 @@ def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Pa
     assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
 
 
-def test_another_program_may_read_while_one_writes(tmp_path: Path) -> None:
-    path, lines = tmp_path / "records.jsonl", 200
-    code = f"""
-from pathlib import Path
-from spscanner_rag.files.json_files import append_records
-for number in range({lines}):
-    append_records(Path({str(path)!r}), [{{"number": number, "text": "x" * 200_000}}])
-"""
-    with subprocess.Popen([sys.executable, "-c", code]) as writer:
-        while writer.poll() is None:
-            numbers = [json.loads(line)["number"] for _, line in complete_lines(path)]
-            assert numbers == list(range(len(numbers)))
-    assert len(records(path)) == lines
-
-
 @pytest.mark.parametrize("content", ['{"a": 1, "a": 1}', '[{"x": {"b": 1, "a": 2, "c": 3, "a": 4}}]'])
 def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key 'a' twice"):

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag import files
+from spscanner_rag.files import reading
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.reading import MOST_BYTES, read, read_all
+from spscanner_rag.files.reading import read, read_all
 from tests.word import docx, paragraph
 
 
@@ -58,9 +59,7 @@ def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path, monkeypatch
 
 
 def test_the_ending_or_else_the_beginning_says_the_kind(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    pdf_of: Callable[..., bytes],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pdf_of: Callable[..., bytes]
 ) -> None:
     page, words = b"<!DOCTYPE html><p>One.", docx(paragraph("One."))
     for name, data in (
@@ -108,9 +107,8 @@ def test_a_gigabyte_is_refused_at_once(tmp_path: Path, name: str) -> None:
 
 
 def test_an_endless_stream_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MOST_BYTES, "text", 100)
-    for kind in ("PDF", "DOCX", "HTML", "Markdown"):
-        monkeypatch.setitem(MOST_BYTES, kind, 200)
+    small = {kind: form._replace(most_bytes=100) for kind, form in reading.FORMATS.items()}
+    monkeypatch.setattr(reading, "FORMATS", small)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"word " * 1000)))
     with pytest.raises(ValueError, match="standard input: got 0 MiB; expected at most 0 MiB of text"):
         read("-")
@@ -154,11 +152,7 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
     [("a.pdf", b"%PDF-1.7", "pypdfium2"), ("a.html", b"<p>One.", "lxml"), ("a.docx", b"", "lxml")],
 )
 def test_a_missing_extra_names_the_line_that_installs_it(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    data: bytes,
-    module: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, module: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / name).write_bytes(data or docx())

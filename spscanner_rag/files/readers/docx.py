@@ -25,7 +25,7 @@ from spscanner_rag.files.readers.docx_parts import (
     value,
     word,
 )
-from spscanner_rag.files.readers.formulas import Formula
+from spscanner_rag.files.readers.formulas import formula_text
 from spscanner_rag.files.readers.numerals import RAISED, whole_number
 from spscanner_rag.files.readers.tables import MOST_COLUMNS, Cell, Row, add_table
 from spscanner_rag.files.readers.text_builder import TextBuilder
@@ -158,9 +158,7 @@ class _Story:
     def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
         """A part of a paragraph: text, a sign, a formula, or an element that holds some."""
         if element.tag.startswith(_MATH) and element.tag.endswith("}oMath"):
-            formula = Formula()
-            _feed(formula, element)
-            self._add(formula.text(), paragraph, run)
+            self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
             reading, base = (_text_of(element.find(f"w:{each}", NAMES)) for each in ("rt", "rubyBase"))
             self._add(base, paragraph, run, reading)
@@ -254,17 +252,6 @@ def _span(element: Element) -> int:
 
 def _text_of(element: Element) -> str:
     return "" if element is None else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
-
-
-def _feed(formula: Formula, element: Element) -> None:
-    for child in element:
-        if child.tag.startswith(_MATH):
-            formula.start(child.tag.rpartition("}")[2], child.attrib)
-            formula.data(child.text or "")
-            _feed(formula, child)
-            formula.end()
-        elif word(child.tag) not in _UNREAD:
-            _feed(formula, child)
 
 
 # KeyError for a part that is not there, RuntimeError for one with a password

@@ -1,7 +1,8 @@
 """Formulas as text: Word's OMML and the MathML of web pages in one line, such as "x^2 = (a+b)/2"."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 _SPACE = re.compile(r"\s+")
 _INVISIBLE = str.maketrans(
@@ -13,60 +14,43 @@ _FRACTIONS, _ROOTS = {"f", "mfrac"}, {"rad", "msqrt", "mroot"}
 _BELOW, _ABOVE = {"ssub", "msub", "munder", "limlow"}, {"ssup", "msup", "mover", "limupp"}
 _BOTH = {"ssubsup", "msubsup", "munderover"}
 _OF_ROWS = {"m", "mtable", "eqarr"}
-_UNREAD = {"annotation", "annotation-xml"}  # the same formula in another language
+# The same formula in another language, and what was deleted from a document.
+_UNREAD = {"annotation", "annotation-xml", "del", "movefrom", "deltext", "instrtext"}
 _PROPERTIES = "pr"  # Word's elements of properties end so
-_CHARACTERS = {"chr": 0, "begchr": 0, "endchr": 1, "sepchr": 2}
+
+Element = Any
+"""Of lxml or of the standard library."""
 
 
-class Formula:
-    """A formula whose elements are read one by one; their names have no namespace."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-        self._open: list[list[str]] = [[]]
-        self._characters: list[list[str | None]] = [[None, None, None]]  # of operators and brackets (OMML)
-        self._unread = 0  # open elements with the formula in another language
-        self._annotation: list[str] = []
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """An element of the formula begins."""
-        name = name.lower()
-        self._names.append(name)
-        self._unread += name in _UNREAD
-        if name in _CHARACTERS:  # in the properties of its operator
-            value = next((text for key, text in attributes.items() if key.endswith("val")), "")
-            self._characters[-1][_CHARACTERS[name]] = value[:1]
-        self._open.append([])
-        self._characters.append([None, None, None])
-        if name == "mfenced":
-            self._characters[-1] = [attributes.get("open", "(")[:1], attributes.get("close", ")")[:1], ", "]
-
-    def data(self, text: str) -> None:
-        """Text in the formula."""
-        if not self._unread:
-            self._open[-1].append(_SPACE.sub(" ", text.translate(_INVISIBLE)))
-        elif self._names[-1] == "annotation":
-            self._annotation.append(text)
-
-    def end(self) -> None:
-        """The element that began last ends."""
-        name, characters = self._names.pop(), self._characters.pop()
-        parts = [part for part in self._open.pop() if part.strip()]
-        self._unread -= name in _UNREAD
-        if name.endswith(_PROPERTIES):
-            self._characters[-1] = characters
-        elif parts:
-            shallow = len(self._open) < _DEEPEST
-            self._open[-1].append(_written(name, parts, characters) if shallow else "".join(parts))
-
-    def text(self) -> str:
-        """What was read so far, on one line; the annotation where there is nothing else."""
-        while len(self._open) > 1:
-            self.end()
-        return " ".join("".join(self._open[0]).split()) or " ".join("".join(self._annotation).split())
+def formula_text(element: Element) -> str:
+    """A formula on one line; its annotation where there is nothing else."""
+    annotations = (each.text or "" for each in element.iterfind(".//{*}annotation"))
+    return " ".join("".join(_parts(element, 1)).split()) or " ".join("".join(annotations).split())
 
 
-def _written(name: str, parts: Sequence[str], characters: Sequence[str | None]) -> str:
+def _parts(element: Element, depth: int) -> Iterator[str]:
+    yield _plain(element.text)
+    for child in element:
+        name = child.tag.rpartition("}")[2].lower()
+        if name not in _UNREAD and not name.endswith(_PROPERTIES):
+            parts = _parts(child, depth + 1) if depth < _DEEPEST else map(_plain, child.itertext())
+            if filled := [part for part in parts if part.strip()]:
+                yield _written(name, filled, child) if depth < _DEEPEST else "".join(filled)
+        yield _plain(child.tail)
+
+
+def _plain(text: str | None) -> str:
+    return _SPACE.sub(" ", (text or "").translate(_INVISIBLE))
+
+
+def _sign(element: Element, name: str, default: str) -> str:
+    """The character that the properties of an operator or of brackets name (OMML)."""
+    found = next(element.iterfind(f"*/{{*}}{name}"), None)
+    values = () if found is None else (text for key, text in found.items() if key.endswith("val"))
+    return default if found is None else next(iter(values), "")[:1]
+
+
+def _written(name: str, parts: Sequence[str], element: Element) -> str:
     first, *rest = parts
     if name in _FRACTIONS and len(parts) == 2:
         return f"{_grouped(first)}/{_grouped(rest[0])}"
@@ -83,17 +67,16 @@ def _written(name: str, parts: Sequence[str], characters: Sequence[str | None]) 
         return f"{first}_{_grouped(rest[0])}^{_grouped(rest[1])}{after}"
     if name == "spre" and len(parts) == 3:
         return f"{rest[1]}_{_grouped(first)}^{_grouped(rest[0])}"
-    if name in ("d", "mfenced"):
-        opening, closing, between = characters
-        between = between or "|"
-        return (
-            f"{'(' if opening is None else opening}{between.join(parts)}{')' if closing is None else closing}"
-        )
+    if name == "mfenced":
+        return f"{element.get('open', '(')[:1]}{', '.join(parts)}{element.get('close', ')')[:1]}"
+    if name == "d":
+        between = _sign(element, "sepChr", "") or "|"
+        return f"{_sign(element, 'begChr', '(')}{between.join(parts)}{_sign(element, 'endChr', ')')}"
     if name == "nary":
         limits = "".join(f"{mark}{_grouped(part)}" for mark, part in zip("_^", parts[:-1], strict=False))
-        return f"{characters[0] or '∫'}{limits} {parts[-1]}"
+        return f"{_sign(element, 'chr', '') or '∫'}{limits} {parts[-1]}"
     if name in ("acc", "bar"):
-        return "".join(parts) + ("\u0305" if name == "bar" else characters[0] or "\u0302")
+        return "".join(parts) + ("\u0305" if name == "bar" else _sign(element, "chr", "") or "\u0302")
     if name in ("func", "mtd", "mtr", "mr") or name in _OF_ROWS:
         return ("; " if name in _OF_ROWS else " ").join(parts)
     return "".join(parts)

@@ -7,9 +7,10 @@ reversed lists are counted in a tree.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from xml.etree.ElementTree import TreeBuilder
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.formulas import Formula
+from spscanner_rag.files.readers.formulas import formula_text
 from spscanner_rag.files.readers.numerals import RAISED, numeral, whole_number
 from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Row, add_table
 from spscanner_rag.files.readers.text_builder import TextBuilder
@@ -159,7 +160,7 @@ class _HtmlText:
         self._lists: list[_List] = []
         self._marker = ""  # before the next paragraph
         self._tables: list[_Table] = []
-        self._formula: Formula | None = None
+        self._formula: TreeBuilder | None = None
         self._formula_depth = 0
         self._alternative = ""  # of the formula, in TeX
         self._bold = self._raised = 0  # open elements
@@ -174,7 +175,7 @@ class _HtmlText:
         if self._unseen_from is not None:
             return
         if self._formula is not None:
-            self._formula.start(tag, attributes)
+            self._formula.start(tag, dict(attributes))
         elif _is_hidden(tag, attributes):
             self._unseen_from = self._depth
         elif tag == "br":
@@ -188,7 +189,8 @@ class _HtmlText:
 
     def _begin_inline(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "math":
-            self._formula, self._formula_depth = Formula(), self._depth
+            self._formula, self._formula_depth = TreeBuilder(), self._depth
+            self._formula.start(tag, {})
             self._alternative = attributes.get("alttext", "")
         elif tag == "img" and _TEX.search(attributes.get("class", "")):
             self._buffer.append(_STYLED.sub(r"\1", attributes.get("alt", "")))
@@ -204,10 +206,9 @@ class _HtmlText:
             if self._depth < self._unseen_from:
                 self._unseen_from = None
         elif self._formula is not None:
-            if self._depth >= self._formula_depth:
-                self._formula.end()
-            else:
-                self._buffer.append(self._formula.text() or self._alternative)
+            root = self._formula.end(tag)
+            if self._depth < self._formula_depth:
+                self._buffer.append(formula_text(root) or self._alternative)
                 self._formula = None
         elif tag in _HEADINGS:
             self._flush(level=_HEADINGS[tag])

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import PageStart, TextFile
+from spscanner_rag.files.readers.pdf_pages import read_pages
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import HYPHENS, LIGATURES, as_written
 
-_MODULE = "spscanner_rag.files.readers.pdf_pages"
 _LARGER = 1.15  # times the size of most letters, from which on a line is a heading
 _SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
@@ -37,7 +37,7 @@ def read_pdf(
     if find_spec("pypdfium2") is None:
         raise ImportError(f"{name}: reading PDF needs pypdfium2: {install_line('files')}")
     records: list[Record] = []
-    for record in read_apart(_MODULE, (), data, seconds, check):
+    for record in read_apart(read_pages, data, seconds, check):
         records.append(record)
         if progress and "pages" in records[0]:
             progress(len(records) - 1, records[0]["pages"])

@@ -3,13 +3,12 @@
 import base64
 import ctypes
 import io
-import json
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from spscanner_rag.files.apart import answer, read_apart, seconds_for
+from spscanner_rag.files.apart import read_apart, seconds_for
 from spscanner_rag.files.readers.pdf_pages import opened
 from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.word_boxes import Box
@@ -42,8 +41,7 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
     """
     if find_spec("pypdfium2") is None:
         raise ImportError(f"{name}: highlighting a PDF needs pypdfium2: {install_line('files')}")
-    asked = json.dumps([(list(mark.boxes), mark.note, mark.strength) for mark in marks]).encode()
-    found = (list(read_apart(__name__, (), asked + b"\n" + data, seconds_for(data))) or [{}])[0]
+    found = next(read_apart(_copied, data, seconds_for(data), None, *marks), {})
     if "locked" in found:
         raise ValueError(
             f"{name}: got an encrypted PDF that allows no notes; expected one that does: decrypt it first, for "
@@ -55,16 +53,11 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
     return base64.b64decode(found["copy"]), (SIGNED,) if found["signed"] else ()
 
 
-def main() -> None:
-    """Write the copy, or why there is none, as a record."""
-    answer(_copied)
-
-
-def _copied(asked: bytes) -> Iterator[dict[str, Any]]:
+def _copied(data: bytes, *asked: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """A record of the copy, or of why there is none."""
     from pypdfium2 import raw
 
-    first, _, data = asked.partition(b"\n")
-    marks = [Mark([Box(*box) for box in boxes], *further) for boxes, *further in json.loads(first)]
+    marks = [Mark([Box(*box) for box in boxes], *further) for boxes, *further in asked]
     document = opened(data)
     if isinstance(document, dict):
         yield document

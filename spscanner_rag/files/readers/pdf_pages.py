@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from math import atan2, hypot, pi
 from typing import Any
 
-from spscanner_rag.files.apart import answer
 from spscanner_rag.files.readers.text_builder import readable
 
 MOST_CHARACTERS = 20_000_000
@@ -29,11 +28,6 @@ _FURTHEST = 10**6  # a box further out, in points, is of a broken page
 _BOLD = ("bold", "black", "heavy")
 _ENOUGH = 200  # characters that tell how a page is turned
 _HYPHEN = 2  # what PDFium has for a hyphen at the end of a line, whose line break it leaves out
-
-
-def main() -> None:
-    """Write a record for each page of a PDF, and one before them."""
-    answer(read_pages)
 
 
 def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2

@@ -1,7 +1,6 @@
 """Pictures of the pages of a PDF that carry passages, drawn in a process of its own, as its text is read."""
 
 import base64
-import json
 import math
 import struct
 import zlib
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_int
 from typing import Any, NamedTuple
 
-from spscanner_rag.files.apart import Record, answer, read_apart
+from spscanner_rag.files.apart import Record, read_apart
 from spscanner_rag.files.readers.pdf_pages import opened
 from spscanner_rag.text.word_boxes import Box
 
@@ -48,25 +47,20 @@ def pictures_of(
         return []
     asked = [(page, [(n, *box[1:]) for box, n in placed if box.page == page]) for page in pages]
     found, size = [], 0
-    for record in read_apart(__name__, (), json.dumps(asked).encode() + b"\n" + data, SECONDS, check):
+    for record in read_apart(_drawn, data, SECONDS, check, *asked):
         size += len(record["png"])
         if size <= MOST_BYTES:
             found.append(Picture(**record))
     return sorted(found, key=lambda picture: picture.number)
 
 
-def main() -> None:
-    """Write a record for each page that can be drawn."""
-    answer(_drawn)
-
-
-def _drawn(asked: bytes) -> Iterator[Record]:
-    first, _, data = asked.partition(b"\n")
+def _drawn(data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]) -> Iterator[Record]:
+    """A record for each page that can be drawn."""
     document = opened(data)
     if isinstance(document, dict):
         return
     document.init_forms()
-    for number, boxes in json.loads(first):
+    for number, boxes in asked:
         for share in (1.0, 0.5):
             try:
                 picture = _picture(document[number - 1], boxes, share)

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, TextCache, log_odds
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lab.in_context.layout import DIGITS, DOCUMENT_TOKENS, digits_of, draw_codes
 from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
 from spscanner_rag.scan.devices import choose
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.text.units import Segmenter, Unit
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
+from spscanner_rag.text.units import Segmenter
 
 BEAM: Final = 25
 BEST: Final = 5
@@ -61,17 +61,10 @@ class BlockSearch(Baseline):
         """Bytes of the keys and values that are kept for further questions."""
         return sum(kept.n_bytes for kept in self._corpora.values())
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """Return the numbers of `logits_of`: (units,)."""
-        return self.score_units_many([(query, text, units)])[0]
-
-    def score_units_many(
-        self, requests: Sequence[Request], *, cancelled: Cancelled = never
-    ) -> list[NDArray[np.float32]]:
-        """Return logits of the units of several texts, (units,) each; the texts of one query are one corpus."""
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> list[Scores]:
+        """The numbers of `logits_of`, (units,) for each text; the texts of one query are one corpus."""
         asked: dict[str, list[int]] = {}
         for number, (query, _, units) in enumerate(requests):
-            query = check_query(query)
             if units:
                 asked.setdefault(query, []).append(number)
         scored = [np.empty(0, np.float32)] * len(requests)

@@ -75,11 +75,7 @@ class InContextObjective:
     """
 
     def __init__(
-        self,
-        passages: PassageDraw,
-        layout: Layout,
-        recipe: Recipe,
-        auxiliary_weight: float = 0.5,
+        self, passages: PassageDraw, layout: Layout, recipe: Recipe, auxiliary_weight: float = 0.5
     ) -> None:
         self._passages, self._layout, self._recipe = passages, layout, recipe
         self._auxiliary_weight = auxiliary_weight

@@ -1,7 +1,6 @@
 """Pictures of a PDF's pages: rectangles of passages cover their letters, whatever way a page is turned or cut."""
 
 import base64
-import json
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -71,8 +70,7 @@ def test_a_page_of_any_size_has_a_bounded_picture(pdf_of: PdfOf, size: tuple[flo
     def sized(writer: Any) -> None:
         writer.pages[0].mediabox.upper_right = size
 
-    asked = json.dumps([[1, []]]).encode() + b"\n" + pdf_of(PAGES[:1], finish=sized)
-    for picture in pdf_pictures._drawn(asked):
+    for picture in pdf_pictures._drawn(pdf_of(PAGES[:1], finish=sized), (1, [])):
         assert picture["width"] * picture["height"] <= 1.01 * MOST_PIXELS + 8_000
 
 
