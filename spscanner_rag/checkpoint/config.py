@@ -8,8 +8,6 @@ from spscanner_rag.checkpoint.file_access import DIGESTS
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
-PUBLISHED_VOCAB_SIZE: Final = 50277
-
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
 _TRANSFORMERS: Final[dict[str, tuple[str, Any]]] = {

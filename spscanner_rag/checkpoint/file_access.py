@@ -24,6 +24,8 @@ PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
 ENCODER: Final = "encoder.safetensors"
+FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
+"""What a checkpoint of ours has beside its ``config.json``."""
 
 Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
@@ -137,7 +139,6 @@ def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
 
 DIGESTS: Final = "sha256"  # the key of the object "spscanner" that holds the digests
 CONTENT: Final = "config"  # the key of that of ``config.json``
-_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER, CONTENT)
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -157,8 +158,8 @@ class Digests:
             )
         for name, digest in value.items():
             where = f"spscanner.{DIGESTS}.{name}"
-            if name not in _FILES:
-                raise ValueError(f"{where}: unknown file; expected {', '.join(_FILES)}: remove it")
+            if name not in (*FILES, CONTENT):
+                raise ValueError(f"{where}: unknown file; expected {', '.join(FILES)}: remove it")
             if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
                 raise ValueError(
                     f"{where} holds no SHA-256; expected 64 hexadecimal digits; download or save the checkpoint"

@@ -5,16 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
-from spscanner_rag.checkpoint.file_access import (
-    CONFIG,
-    ENCODER,
-    PICKLED,
-    SAFETENSORS,
-    SAFETENSORS_INDEX,
-    TOKENIZER,
-    WORD_VECTORS,
-    CheckpointError,
-)
+from spscanner_rag.checkpoint.file_access import CONFIG, FILES, PICKLED, SAFETENSORS_INDEX, CheckpointError
 from spscanner_rag.checkpoint.tensor_files import has_weights
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
@@ -93,15 +84,7 @@ def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
 
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
-_HUB_FILES: Final = (
-    CONFIG,
-    TOKENIZER,
-    WORD_VECTORS,
-    ENCODER,
-    SAFETENSORS,
-    SAFETENSORS_INDEX,
-    "model-*-of-*.safetensors",
-)
+_HUB_FILES: Final = (CONFIG, SAFETENSORS_INDEX, *FILES, "model-*-of-*.safetensors")
 
 
 def local_folder(name: str | Path | None) -> Path | None:

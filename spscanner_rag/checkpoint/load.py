@@ -9,13 +9,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.overrides import TorchFunctionMode
 
-from spscanner_rag.checkpoint.config import (
-    HEAD_TENSORS,
-    PUBLISHED_VOCAB_SIZE,
-    ScannerSettings,
-    canonical_name,
-    read_config,
-)
+from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings, canonical_name, read_config
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
@@ -42,6 +36,7 @@ from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
 
+PUBLISHED_VOCAB_SIZE: Final = 50277
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
 

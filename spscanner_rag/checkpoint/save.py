@@ -26,6 +26,7 @@ from spscanner_rag.checkpoint.file_access import (
     CONTENT,
     DIGESTS,
     ENCODER,
+    FILES,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
@@ -43,7 +44,7 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
 
-_CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
+_CHECKPOINT_FILES: Final = (CONFIG, *FILES)
 
 
 def save_checkpoint(
