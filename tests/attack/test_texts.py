@@ -17,10 +17,11 @@ from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import select_together
 from spscanner_rag.apps.pages.terminal import render_documents
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
+from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
@@ -95,8 +96,8 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
     for seed in range(tries):
         query, text = drawn(kind, seed, 600)
         result = tiny_scanner.scan(query, text)
-        picks = result.select(top_k=5, order="score")
-        scanned = ScannedDocument(TextFile(text[:40], text), result, picks, picks)
+        (scanned,) = select_together([TextFile(text[:40], text)], [result], Selection(top_k=5, order="score"))
+        picks = scanned.picks
         shown = tuple(Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1))
         both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
         compared = Retrievals(text[:20], TextFile(query, text), both, (), (), query)

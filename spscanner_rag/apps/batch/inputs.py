@@ -144,7 +144,7 @@ class RowReader:
             try:
                 found += self._rows_of(record(row), place)
             except ValueError as error:
-                found += self._unread(place, error)
+                found += self._asked(place, error=str(error))
         return found
 
     def _counted(self, identifier: str) -> str:
@@ -153,19 +153,16 @@ class RowReader:
         self._ids.add(hash(identifier))
         return identifier
 
-    def _on_document(self, identifier: str, document: str | TextFile) -> list[Row]:
-        return [Row(identifier, query.id, query.text, document) for query in self._queries]
-
-    def _unread(self, identifier: str, error: Exception) -> list[Row]:
-        if not self._queries:
-            return [Row(identifier, error=str(error))]
-        return [Row(identifier, query.id, query.text, error=str(error)) for query in self._queries]
+    def _asked(self, identifier: str, document: str | TextFile = "", error: str | None = None) -> list[Row]:
+        if error is not None and not self._queries:
+            return [Row(identifier, error=error)]
+        return [Row(identifier, query.id, query.text, document, error) for query in self._queries]
 
     def _document(self, path: str) -> list[Row]:
         try:
-            return self._on_document(path, read(path))
+            return self._asked(path, read(path))
         except (ValueError, ImportError, RecursionError) as error:
-            return self._unread(path, error)
+            return self._asked(path, error=str(error))
 
     def _rows_of(self, values: Mapping[str, object], place: str) -> list[Row]:
         identifier = values.get(self._columns.id)
@@ -177,10 +174,10 @@ class RowReader:
         try:
             text = _string(values, self._columns.text)
             if self._queries:
-                return self._on_document(identifier, text)
+                return self._asked(identifier, text)
             return [Row(identifier, None, _string(values, self._columns.query), text)]
         except ValueError as error:
-            return self._unread(identifier, error)
+            return self._asked(identifier, error=str(error))
 
     def _kept(self, path: str, chunk: Chunk) -> Iterator[Any]:
         if self._path != path or self._at > chunk.start:

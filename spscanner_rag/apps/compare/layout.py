@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 from spscanner_rag.apps.compare.retrievals import Retrievals, merged
 from spscanner_rag.apps.pages.quotes import Breaks
@@ -83,12 +84,8 @@ def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:
 def _by_rank(comparison: Retrievals) -> Iterator[list[tuple[int, int]]]:
     """The evidence, then the spans of rank 1, then those of rank 2 and so on."""
     yield list(comparison.evidence)
-    for rank in range(max(len(retrieval.picks) for retrieval in comparison.retrievals)):
-        yield [
-            (retrieval.picks[rank].start, retrieval.picks[rank].end)
-            for retrieval in comparison.retrievals
-            if rank < len(retrieval.picks)
-        ]
+    for picks in zip_longest(*(retrieval.picks for retrieval in comparison.retrievals)):
+        yield [(pick.start, pick.end) for pick in picks if pick]
 
 
 def _ends_of_long(start: int, end: int) -> list[tuple[int, int]]:

@@ -73,16 +73,15 @@ class _Shown:
         rank, document = scanned.ranks[start], scanned.document
         section, page_of = document.section(start), document.page(start)
         line = page_of.name if page_of else f"line {document.position(start)[0]:,}"
-        of = len(scanned.picks) if scanned.ranks_of_all is None else page.picks
         where = f"{self.name}, {line}" if page.several else line
-        share = 100 * start / max(1, len(scanned.result.text))
+        share = f"{100 * start / max(1, len(scanned.result.text)):.0f} %"
         return _Pick(
             id=f"{self.number}-{scanned.number(passage)}",
             rank=rank,
             score=passage.score,
             place=f"{section} · {line}" if section and not page_of else line,
             quote=readable(passage.text),
-            facts=f"{rank} of {of} · score {passage.score:.3f} · {where} · {share:.0f} % into the document",
+            facts=f"{rank} of {page.picks} · score {passage.score:.3f} · {where} · {share} into the document",
             level=level_of(passage.score),
             first=passage.score == page.first,
         )

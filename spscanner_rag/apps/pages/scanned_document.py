@@ -12,7 +12,6 @@ import numpy as np
 
 from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.selection import rank
 from spscanner_rag.results.together import Together
 from spscanner_rag.text.markdown_and_csv import csv_cell, markdown_text
 from spscanner_rag.text.offsets import Offsets, counted
@@ -22,26 +21,24 @@ COLUMNS = "rank score logit path page headings line column start end neighbour t
 
 @dataclass(frozen=True)
 class ScannedDocument:
-    """A document and its ``passages``: selected sentences (``picks``) and neighbours, in the order asked for."""
+    """A document and its ``passages``: selected sentences and neighbours, in the order asked for.
+
+    ``ranks`` has the rank from 1 of each selected sentence, by its start, among those of all documents.
+    """
 
     document: TextFile
     result: ScanResult
     passages: tuple[Passage, ...]
-    picks: tuple[Passage, ...]
-    ranks_of_all: Mapping[int, int] | None = None  # of picks by their start, among those of all documents
+    ranks: Mapping[int, int]
 
     def number(self, passage: Passage) -> int:
         """The number of the sentence, from 0, that an unmerged passage is."""
         return int(np.searchsorted(self.result.starts, passage.start))
 
     @cached_property
-    def ranks(self) -> dict[int, int]:
-        """Rank from 1 of each pick, by the offset at which it starts."""
-        if self.ranks_of_all is not None:
-            return dict(self.ranks_of_all)
-        picked = {passage.start for passage in self.picks}
-        starts = self.result.starts[rank(self.result.logits)].tolist()
-        return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
+    def picks(self) -> tuple[Passage, ...]:
+        """The passages without the neighbours."""
+        return tuple(passage for passage in self.passages if passage.start in self.ranks)
 
 
 def select_together(
@@ -50,18 +47,15 @@ def select_together(
     """Select from several documents together, in the order given, without ``merge``; see `Together`."""
     together = Together(results)
     best = together.select(replace(selection, context=0, merge=False, order="score"))
-    ranks = {(number, pick.start): place for place, (number, pick) in enumerate(best, start=1)}
-    own: list[list[Passage]] = [[] for _ in results]
+    ranks: list[dict[int, int]] = [{} for _ in results]
+    for place, (number, pick) in enumerate(best, start=1):
+        ranks[number][pick.start] = place
+    passages: list[list[Passage]] = [[] for _ in results]
     for number, passage in together.select(selection):
-        own[number].append(passage)
+        passages[number].append(passage)
     return [
-        ScannedDocument(
-            *pair,
-            tuple(passages),
-            tuple(passage for passage in passages if (number, passage.start) in ranks),
-            {start: place for (document, start), place in ranks.items() if document == number},
-        )
-        for number, (pair, passages) in enumerate(zip(zip(documents, results, strict=True), own, strict=True))
+        ScannedDocument(document, result, tuple(own), ranked)
+        for document, result, own, ranked in zip(documents, results, passages, ranks, strict=True)
     ]
 
 

@@ -14,13 +14,14 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.report import render_report, report_script, report_style
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.schemas import BoundedRoute, Given, Page
 from spscanner_rag.apps.serving.service import CutDocument, Service
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
+from spscanner_rag.results import Selection
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.units import Unit
@@ -53,8 +54,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
         async def rendered(scored: list[Scored]) -> dict[str, Any]:
             (result,) = service.results(scored)
-            picks = result.select(top_k=body.top_k, order="score")
-            shown = ScannedDocument(document, result, picks, picks)
+            (shown,) = select_together([document], [result], Selection(top_k=body.top_k, order="score"))
             pictures: list[Picture] = []
             with suppress(RefusedError):  # an answer without pictures is one
                 pictures = await service.work(request, partial(_pictures, body, shown))

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +21,17 @@ import tqdm.auto
 from spscanner_rag.apps.cli import main
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.files.json_files import complete_lines
+from tests.lab.training.conftest import RECIPE as SMALL
+from tests.lab.training.conftest import SHAPE, corpus_lines
+
+from .conftest import write_lines
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork"),
 ]
 
-RECIPE = """
-steps = 6
-sequence_tokens = [128]
-sequences_per_step = 2
-learning_rate = 1e-3
-vocab_size = 300
-validate_every = 2
-validation_questions = 2
-final_validation_questions = 2
-save_every = 1
-keep_best = true
-dtype = "float32"
-"""
-SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+RECIPE = f'{SMALL.replace("steps = 4", "steps = 6")}keep_best = true\ndtype = "float32"\n'
 MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second", "config"}
 """What depends on the machine; "config" is the digest of a file with the hours."""
 
@@ -86,25 +77,6 @@ class Program:
         )
 
 
-def lines(source: str, documents: int, first: int) -> Iterator[str]:
-    animals = "badger heron otter lynx marten stoat plover weasel".split()
-    for number in range(first, first + documents):
-        sentences = [f"On day {number} of {source} a {animal} crossed the road slowly." for animal in animals]
-        text, questions = " ".join(sentences), []
-        for animal, sentence in zip(animals[:3], sentences, strict=False):
-            start = text.index(sentence)
-            asked = {"qid": animal, "question": f"Where was the {animal}?"}
-            questions.append(asked | {"evidence": [[start, start + len(sentence)]]})
-        yield json.dumps(
-            {"doc_id": f"{source}-{number}", "source": source, "text": text, "questions": questions}
-        )
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 EXPECTED: dict[str, object] = {}
 """What each command comes to when nothing goes wrong."""
 
@@ -121,7 +93,7 @@ def _imported(evaluating: Command, training: Command, tmp_path: Path) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return written(tmp_path / "data.jsonl", "\n".join([*lines("walks", 5, 0), *lines("roads", 5, 0)]) + "\n")
+    return write_lines(tmp_path / "data.jsonl", *corpus_lines("walks", 4), *corpus_lines("roads", 4, 4))
 
 
 @pytest.fixture
@@ -131,11 +103,9 @@ def evaluating(data: Path) -> Command:
 
 @pytest.fixture
 def training(data: Path, tmp_path: Path) -> Command:
-    recipe, shape = (
-        written(tmp_path / "recipe.toml", RECIPE),
-        written(tmp_path / "shape.json", json.dumps(SHAPE)),
-    )
-    dev = written(tmp_path / "dev.jsonl", "\n".join(lines("rivers", 1, 50)) + "\n")
+    recipe, shape = tmp_path / "recipe.toml", write_lines(tmp_path / "shape.json", SHAPE)
+    recipe.write_text(RECIPE)
+    dev = write_lines(tmp_path / "dev.jsonl", *corpus_lines("rivers", 1, 50))
     return lambda out: ["train", recipe, "--config", shape, "--data", data, "--validation", dev, "--out", out]
 
 
@@ -193,7 +163,7 @@ def limited(size: int) -> Callable[[], object]:
 @pytest.mark.parametrize(
     ("name", "size", "full"),
     [
-        ("evaluating", 4000, "records.jsonl"),
+        ("evaluating", 8000, "records.jsonl"),
         ("evaluating", 64_000, "results.json"),
         ("training", 4000, ""),  # the texts of documents, in a file without a name
         ("training", 40_000, "training_state.pt"),

@@ -17,7 +17,13 @@ from spscanner_rag.apps.cli.train import TrainingView
 from spscanner_rag.apps.compare import comparison
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
+from spscanner_rag.apps.pages.scanned_document import (
+    ScannedDocument,
+    described,
+    select_together,
+    to_csv,
+    to_markdown,
+)
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
@@ -30,7 +36,7 @@ from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.training.loop import StepReport
 from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.lab.training.stages.evidence import Validation
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 
@@ -144,8 +150,7 @@ def scanned(name: str) -> ScannedDocument:
     result = ScanResult(
         "?", text, [0, len(text) - 8], [len(text) - 9, len(text)], [0.5, -1.0], count_tokens=len
     )  # type: ignore[arg-type]
-    picks = result.select(top_k=2, order="score")
-    return ScannedDocument(TextFile(name, text), result, picks, picks)
+    return select_together([TextFile(name, text)], [result], Selection(top_k=2, order="score"))[0]
 
 
 def compared(name: str) -> Retrievals:

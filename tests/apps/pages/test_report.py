@@ -23,8 +23,8 @@ def scan(text: str, *, path: str = "a.txt", top_k: int = 5, order: str = "score"
     logits = np.random.default_rng(0).normal(-3, 3, size=len(spans)).astype(np.float32)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     result = ScanResult("Who?", text, starts, ends, logits)
-    picks = result.select(top_k=top_k, order=order)  # type: ignore[arg-type]
-    return ScannedDocument(TextFile(path, text), result, picks, picks)
+    selection = Selection(top_k=top_k, order=order)  # type: ignore[arg-type]
+    return select_together([TextFile(path, text)], [result], selection)[0]
 
 
 def checked(*scanned: ScannedDocument, model: str = "m") -> CheckedPage:
@@ -153,13 +153,13 @@ def test_the_best_of_several_documents_come_first() -> None:
     scanned = select_together(files, [one.result, other.result], Selection(top_k=5, order="score"))
     (first,) = [each for each in checked(*scanned).all("ol") if each.get("class") == "first"]
     assert [text_of(each) for each in first.iter("span") if each.get("class") == "rank"] == ["1", "2", "3"]
-    alone = ScannedDocument(other.document, other.result, (), ())
+    alone = ScannedDocument(other.document, other.result, (), {})
     assert not [each for each in checked(one, alone).all("ol") if each.get("class") == "first"]
 
 
 def test_a_document_of_which_nothing_was_selected() -> None:
     nothing = scan("Nothing here. At all.")
-    page = checked(scan("One. Two.", top_k=1), ScannedDocument(nothing.document, nothing.result, (), ()))
+    page = checked(scan("One. Two.", top_k=1), ScannedDocument(nothing.document, nothing.result, (), {}))
     assert "No sentence was selected in 1" in [text_of(each) for each in page.all("summary")]
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from spscanner_rag.apps.pages.report import render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.text.escaping import one_line, visible
 
 
@@ -23,8 +23,7 @@ def scanned(sentences: list[str], best: list[int], path: str = "a.txt") -> Scann
     logits = np.full(len(sentences), -5.0, dtype=np.float32)
     logits[best] = np.linspace(4, 0, num=len(best))
     result = ScanResult("Who?", text, starts, ends, logits)
-    picks = result.select(top_k=len(best), order="score")
-    return ScannedDocument(TextFile(path, text), result, picks, picks)
+    return select_together([TextFile(path, text)], [result], Selection(top_k=len(best), order="score"))[0]
 
 
 @pytest.fixture

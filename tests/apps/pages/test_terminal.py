@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import page_progress, render_documents
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 
 
 def view(
@@ -24,10 +24,8 @@ def view(
     logits = [-float(number) for number in range(len(spans))] if logits is None else logits
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     result = ScanResult("Who?", text, starts, ends, logits)
-    passages = result.select(top_k=top_k, context=context, order="score", **options)
-    best = {passage.start for passage in result.select(top_k=top_k, order="score", **options)}
-    picks = tuple(passage for passage in passages if passage.start in best)
-    return ScannedDocument(TextFile(path, text), result, passages, picks)
+    selection = Selection(top_k=top_k, context=context, order="score", **options)
+    return select_together([TextFile(path, text)], [result], selection)[0]
 
 
 def test_a_pipe_gets_one_line_a_sentence() -> None:
@@ -69,18 +67,15 @@ def test_neighbours_that_meet_are_shown_once() -> None:
 def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
     document = TextFile("a.txt", "One two. Three.")
     scored = ScanResult("?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split()))  # type: ignore[arg-type]
-    picks = scored.select(top_k=1)
-    shown = [ScannedDocument(document, scored, picks, picks)] * 2
+    shown = select_together([document] * 2, [scored] * 2, Selection(top_k=2))
     assert render_documents(shown, 0, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
-    counted = [ScannedDocument(document, replace(scored, tokens_read=40), picks, picks)]
+    counted = select_together([document], [replace(scored, tokens_read=40)], Selection(top_k=1))
     assert render_documents(counted, 0, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
 
 
 def test_ranks_follow_the_score_in_any_order() -> None:
     scanned = view("One. |Two. |Three.", top_k=3, context=0, logits=[1, 3, 2])
-    in_document_order = ScannedDocument(
-        scanned.document, scanned.result, scanned.result.select(), scanned.result.select()
-    )
+    in_document_order = replace(scanned, passages=scanned.result.select())
     lines = render_documents([in_document_order], 0, io.StringIO()).splitlines()
     assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["3", "1", "2"]
 

@@ -58,6 +58,13 @@ def job(
     return Job([pipeline.request(query, text) for text in texts], client, seconds)
 
 
+def ask(queue: ReadingQueue, *texts: str, **options: Any) -> Job:
+    """Have a job read."""
+    asked = job(queue.pipeline, *texts, **options)
+    queue.submit(asked)
+    return asked
+
+
 def wait_until_idle(queue: ReadingQueue) -> None:
     """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
     wait_until(lambda: (queue.waiting, queue._size()) == (0, 0))
@@ -80,12 +87,10 @@ def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanne
 
 
 def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
-    long = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
-    queue.submit(long)
+    long = ask(queue, "The keeper left the island in winter. " * 30_000)
     wait_until(lambda: not queue.waiting)
     for number in range(5):
-        short = job(queue.pipeline, "He left.", client=str(number))
-        queue.submit(short)
+        short = ask(queue, "He left.", client=str(number))
         short.future.result(30)
         assert not long.future.done()
     long.cancel()
@@ -120,9 +125,7 @@ def test_one_text_asked_twice_at_the_same_time_is_answered_twice(
     queue = ReadingQueue(replace(tiny_scanner.pipeline, reading=reading), Limits())
     lanes = iter(kinds)
     monkeypatch.setattr(queue, "_kind", lambda job: next(lanes))
-    jobs = [job(queue.pipeline, "The keeper left. She stayed. It rained.", client=kind) for kind in "ab"]
-    for each in jobs:
-        queue.submit(each)
+    jobs = [ask(queue, "The keeper left. She stayed. It rained.", client=kind) for kind in "ab"]
     first, second = (each.future.result(20)[0].logits for each in jobs)
     np.testing.assert_allclose(first, second)
     ahead, after = (job(queue.pipeline, "He came back. She stayed.") for _ in range(2))
@@ -142,18 +145,15 @@ def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, pas
             given_up.cancel()
             assert given_up.future.cancel()
             queue.submit(given_up)
-        late = job(queue.pipeline, text, seconds=0)
-        queue.submit(late)
+        late = ask(queue, text, seconds=0)
         with pytest.raises(ScanCancelled):
             late.future.result(30)
     assert passes == []
     for text in ("He left. She stayed.", "The keeper left. " * (queue.full_characters // 17 + 2)):
-        waits = job(queue.pipeline, text)
-        queue.submit(waits)
+        waits = ask(queue, text)
         assert len(waits.future.result(60)) == 1
     wait_until_idle(queue)
-    leaves = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
-    queue.submit(leaves)
+    leaves = ask(queue, "The keeper left the island in winter. " * 30_000)
     wait_until(leaves.future.running)
     leaves.future.cancel()
     leaves.cancel()
@@ -182,31 +182,25 @@ def test_a_job_that_breaks_the_model_fails_alone(
         return run(self, requests, *options)
 
     monkeypatch.setattr(Pipeline, "run", breaking)
-    hold = job(queue.pipeline, "He left.")
     with queue._turns.held("long"):  # so that all of them are read together
-        jobs = [hold, *(job(queue.pipeline, text) for text in ("It rained.", "A poison.", "She stayed."))]
-        for each in jobs:
-            queue.submit(each)
+        jobs = [ask(queue, text) for text in ("He left.", "It rained.", "A poison.", "She stayed.")]
         time.sleep(0.05)
     wait([each.future for each in jobs], timeout=30)
     broken = [each.future.exception() for each in jobs]
     assert [type(error) for error in broken] == [type(None), type(None), RuntimeError, type(None)]
-    again = job(queue.pipeline, "He left.")
-    queue.submit(again)
+    again = ask(queue, "He left.")
     assert len(again.future.result(30)) == 1
 
 
 def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits())
-    jobs = [job(queue.pipeline, "He left. " * 500, client=str(number)) for number in range(10)]
-    for each in jobs:
-        queue.submit(each)
+    jobs = [ask(queue, "He left. " * 500, client=str(number)) for number in range(10)]
     assert queue.alive
     queue.close()
     assert not queue.alive
     assert all(each.future.done() for each in jobs)
     with pytest.raises(RefusedError) as refused:
-        queue.submit(job(queue.pipeline, "He left."))
+        ask(queue, "He left.")
     assert refused.value.status_code == 503
     assert not any(thread.is_alive() for thread in queue._threads)
 
@@ -215,9 +209,7 @@ def test_long_jobs_read_together_have_no_more_characters_than_one_request(tiny_s
     text = "He left. " * 12_000
     queue = ReadingQueue(tiny_scanner.pipeline, Limits(request_characters=250_000))
     with queue._turns.held("long"):
-        jobs = [job(queue.pipeline, text, client=str(number)) for number in range(LONG_LANES)]
-        for each in jobs:
-            queue.submit(each)
+        jobs = [ask(queue, text, client=str(number)) for number in range(LONG_LANES)]
         wait_until(lambda: queue.waiting == 1)
         time.sleep(0.1)
         assert queue.waiting == 1
@@ -232,13 +224,12 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(
 ) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits(**limits))  # type: ignore[arg-type]
     with queue._turns.held("long"):
-        held = job(queue.pipeline, "He left.")
-        queue.submit(held)
+        held = ask(queue, "He left.")
         wait_until(lambda: not queue.waiting)  # taken, but its turn does not come
         for _ in range(2):
-            queue.submit(job(queue.pipeline, "He left."))
+            ask(queue, "He left.")
         with pytest.raises(RefusedError) as refused:
-            queue.submit(job(queue.pipeline, "He left."))
+            ask(queue, "He left.")
     assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
     queue.close()
     assert held.future.done()
@@ -274,9 +265,7 @@ def test_long_jobs_in_shorter_passes_have_the_same_result(tiny_scanner: Scanner,
     try:
         for text, most in ((short, 64), (long, 64 // LONG_PASSES)):
             passes.clear()
-            asked = job(pipeline, text)
-            queue.submit(asked)
-            (got,) = asked.future.result(30)
+            (got,) = ask(queue, text).future.result(30)
             assert most // 2 < max(passes) <= most
             expected = tiny_scanner.scan("Who left?", text)
             np.testing.assert_allclose(got.logits, expected.logits, atol=1e-4)
