@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -167,8 +166,12 @@ def read(
     sources: dict[Hashable, str] = {}
     pieces: list[Piece] = []
     groups = [group_of(document, document_key) for document in documents]
-    positions = _positions(documents, groups)
-    cut_up = _cut_up(documents, groups)
+    members: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        if group is not None:
+            members.setdefault(group, []).append(number)
+    positions = _positions(documents, members.values())
+    cut_up = _cut_up(documents, members.values())
     for number, document in enumerate(documents):
         start = start_of(document)
         held = wholes.holding(document) if wholes else []
@@ -191,20 +194,19 @@ def read(
                 source=source,
                 start=start,
                 group=groups[number],
-                position=positions[number],
-                page=positions[number] is not None,
+                position=positions.get(number),
+                page=number in positions,
                 last=whole and complete,
             )
         )
     return [ReadText(joined, documents) for joined in join_pieces(pieces, sources)]
 
 
-def _cut_up(documents: Sequence[Document], groups: Sequence[str | None]) -> set[int]:
+def _cut_up(documents: Sequence[Document], groups: Iterable[Sequence[int]]) -> set[int]:
     """Indices of the chunks without ``start_index``: those of one `parent_name` whose texts share a part."""
     of_parent: dict[str, list[int]] = {}
-    sizes = Counter(groups)
-    for number, group in enumerate(groups):
-        if group is not None and sizes[group] > 1:
+    for numbers in groups:
+        for number in numbers if len(numbers) > 1 else ():
             of_parent.setdefault(parent_name(documents[number]), []).append(number)
     cut = (own for own in of_parent.values() if share_text([documents[n].page_content for n in own]))
     return {number for own in cut for number in own}
@@ -215,20 +217,12 @@ def page_of(document: Document) -> object:
     return next((document.metadata[key] for key in _PAGES if document.metadata.get(key) is not None), None)
 
 
-def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
+def _positions(documents: Sequence[Document], groups: Iterable[Sequence[int]]) -> dict[int, float | None]:
     """Page numbers, from the first key that is a number in all documents of a group."""
-    members: dict[str, list[int]] = {}
-    for number, group in enumerate(groups):
-        if group is not None:
-            members.setdefault(group, []).append(number)
-    positions: list[float | None] = [None] * len(documents)
-    for numbers in members.values():
-        for key in _PAGES:
-            pages = {number: page_number(documents[number].metadata.get(key)) for number in numbers}
-            if None not in pages.values():
-                for number, page in pages.items():
-                    positions[number] = page
-                break
+    positions: dict[int, float | None] = {}
+    for numbers in groups:
+        by_key = ({n: page_number(documents[n].metadata.get(key)) for n in numbers} for key in _PAGES)
+        positions |= next((pages for pages in by_key if None not in pages.values()), {})
     return positions
 
 
@@ -401,13 +395,7 @@ class DocumentAnswer(Answer[Document, Document]):
             identity = f"{stable_name(document)}:{within}"
         metadata = self._metadata(hit, text, place.piece)
         metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}
-        metadata |= place_metadata(
-            hit,
-            text.joined,
-            lambda piece: text.items[piece].metadata,
-            lambda piece: page_of(text.items[piece]),
-            UNKNOWN,
-        )
+        metadata |= place_metadata(hit, text, lambda item: item.metadata, page_of, UNKNOWN)
         self.found.append(scored_document(hit.text, metadata, identity))
 
     def add_piece(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -16,18 +16,9 @@ from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
 from langchain_spscanner._fields import DocumentFields, require_query
-from spscanner_rag.retrieval import (
-    HeldCorpus,
-    OwnFirstStage,
-    ReadBounds,
-    ReadTokens,
-    SentenceSearch,
-    check_own_first_stage,
-    off_loop,
-)
+from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, SentenceSearch, off_loop
 from spscanner_rag.scorers import Cancelled, never
 
-FirstStage = OwnFirstStage | Runnable[str, list[Document]]
 Filter = Callable[[Document], bool] | Mapping[str, Any]
 
 _SELECTING = ("k", "threshold", "max_tokens")
@@ -36,7 +27,7 @@ _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke i
 _MISSING = object()
 
 
-class SPScannerRetriever(DocumentFields, BaseRetriever):
+class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that contains it, and with
@@ -56,16 +47,8 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     documents : sequence of Document, optional
         The documents to scan; with a first stage of the framework, those that contain its chunks. They are copied,
         without duplicates.
-    first_stage : "bm25", "none" or Runnable, default "bm25"
-        What chooses the documents to read. ``"bm25"``: by BM25 of their sentences, and with an encoder also by
-        their best sentence's meaning (then all texts are encoded once, which takes minutes for a thousand).
-        ``"none"``: all are read. Or a retriever, or another runnable from a string to documents.
-    retriever : Runnable, optional
-        Another name of ``first_stage`` for a runnable.
-    read_documents, read_tokens : int, optional
-        The most documents and tokens that are read for a question after a first stage, default 10 and "auto":
-        200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any other,
-        count as one. A document that would exceed the bound is left out, except the best one.
+    first_stage, retriever, read_documents, read_tokens
+        As for `RetrieverFields`; a first stage is a retriever or another runnable from a string to documents.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all of these values, give
         results. Scores remain relative to all documents. If it leaves none, the result is empty.
@@ -78,10 +61,11 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")  # the base class allows extra fields
 
-    first_stage: SkipValidation[FirstStage] = "bm25"
-    retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
-    read_documents: SkipValidation[int | None] = 10
-    read_tokens: SkipValidation[ReadTokens] = "auto"
+    other_stages: ClassVar = (
+        Runnable,
+        "a LangChain retriever or another runnable (wrap a function in langchain_core.runnables.RunnableLambda)",
+    )
+
     filter: SkipValidation[Filter | None] = None
 
     @classmethod
@@ -117,29 +101,19 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         documents: Iterable[Document] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan what another retriever finds.
+        """Scan what another retriever finds; ``fields`` are the other fields of the class.
 
-        Parameters
-        ----------
-        documents : iterable of Document, optional
-            Whole documents. If the first stage returns a chunk of one of them, all of it is scanned, with the
-            other pages of the same file. Default: the documents that the first stage returns are scanned.
-        retriever, **fields
-            Fields of the class.
+        If it finds a chunk of one of the whole ``documents``, all of that is scanned, with the other pages of the
+        same file. Without them, what it finds is scanned.
         """
         return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
 
     @classmethod
     def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
-        """Read the documents and their word counts from a folder that `persist` wrote.
+        """Read what `persist` wrote; ``fields`` are those of the class but ``documents``: it keeps none of them.
 
-        Parameters
-        ----------
-        path : str or Path
-            Its arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it is
-            missing, was written by something else, or is damaged.
-        **fields
-            Fields of the class except ``documents``; `persist` keeps none of them.
+        The folder's arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it
+        is missing, was written by something else, or is damaged.
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
@@ -148,35 +122,19 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
 
     @model_validator(mode="after")
     def _check_input(self) -> Self:
-        if self.documents is None and isinstance(self._first_stage, str):
+        if self.documents is None and isinstance(self.stage, str):
             raise ValueError(
                 "documents: got neither documents nor a retriever; expected at least one: from_documents(...), "
                 "from_texts(...) or from_retriever(...)"
             )
-        if self.retriever is not None and "first_stage" in self.model_fields_set:
-            raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
-        if isinstance(self._first_stage, str):
-            check_own_first_stage(self._first_stage)
-        elif not isinstance(self._first_stage, Runnable):
-            raise TypeError(
-                f"{'first_stage' if self.retriever is None else 'retriever'}: got "
-                f"{type(self._first_stage).__name__}; expected a LangChain retriever or another runnable (wrap a "
-                "function in langchain_core.runnables.RunnableLambda)"
-            )
-        ReadBounds(self.read_documents, self.read_tokens)
         _check_filter(self.filter)
         self._corpus().counted()
         return self
-
-    @property
-    def _first_stage(self) -> FirstStage:
-        return self.first_stage if self.retriever is None else self.retriever
 
     def persist(self, path: str | Path) -> None:
         """Write the documents, their word counts and their vectors to a folder, whole or not at all.
 
         A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
-
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
@@ -244,7 +202,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **checked: Any
     ) -> list[Document]:
         found = None
-        if isinstance(first := self._first_stage, Runnable):
+        if isinstance(first := self.stage, Runnable):
             found = first.invoke(query, {"callbacks": run_manager.get_child()})
         return self._answer(query, found, checked["search"], checked["chosen_by"])
 
@@ -255,7 +213,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         search, chosen_by = checked["search"], checked["chosen_by"]
         try:
             found = None
-            if isinstance(first := self._first_stage, Runnable):
+            if isinstance(first := self.stage, Runnable):
                 found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
             return await off_loop(
                 lambda cancelled: self._answer(query, found, search, chosen_by, cancelled), search.at_once
@@ -293,12 +251,10 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         chosen_by: Filter | None,
         cancelled: Cancelled = never,
     ) -> list[Document]:
-        held = self._corpus()
-        bounds = ReadBounds(self.read_documents, self.read_tokens).on(search.choice)
-        texts = held.read(
-            query, self._first_stage, bounds, _predicate(chosen_by), found, search.meaning, cancelled
+        held, admits = self._corpus(), _predicate(chosen_by)
+        return search.answer_from(
+            held, query, self.stage, self.bounds, DocumentAnswer, admits, found, cancelled
         )
-        return search.within(held.counted()[1]).answer(query, texts, DocumentAnswer, cancelled)
 
 
 class SPScannerDocumentIndex(DocumentIndex):

@@ -5,12 +5,10 @@ An integration imports only what ``__all__`` lists. Nothing here imports torch b
 
 from typing import TYPE_CHECKING, Any
 
-from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.answers import (
     ID_KEY,
     SCORE_KEYS,
     Answer,
-    ReturnNodes,
     compression_metadata,
     copied_metadata,
     is_random_id,
@@ -20,47 +18,32 @@ from spscanner_rag.retrieval.answers import (
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.chunk_location import share_text
 from spscanner_rag.retrieval.corpus_folder import check_json
-from spscanner_rag.retrieval.held import (
-    HeldCorpus,
-    Host,
-    OwnFirstStage,
-    ReadBounds,
-    ReadText,
-    ReadTokens,
-    check_own_first_stage,
-)
+from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.options import Prompt, SentenceSearch
+from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options
 from spscanner_rag.text.extras import install_line
-from spscanner_rag.text.token_counts import CountTokens
 
 if TYPE_CHECKING:
-    from spscanner_rag.retrieval.scan_fields import ScanFields
+    from spscanner_rag.retrieval.scan_fields import RetrieverFields, ScanFields
 
 __all__ = [
     "ID_KEY",
     "SCORE_KEYS",
     "Answer",
-    "CountTokens",
     "HeldCorpus",
     "Hit",
     "Host",
     "JoinedText",
-    "Order",
-    "OwnFirstStage",
     "Piece",
-    "Prompt",
     "ReadBounds",
     "ReadText",
-    "ReadTokens",
-    "ReturnNodes",
+    "RetrieverFields",
     "ScanFields",
     "SentenceSearch",
     "check_json",
-    "check_own_first_stage",
     "compression_metadata",
     "copied_metadata",
     "hide_token",
@@ -77,8 +60,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if name == "ScanFields":  # needs pydantic, which only the frameworks bring
-        from spscanner_rag.retrieval.scan_fields import ScanFields
+    if name in ("RetrieverFields", "ScanFields"):  # need pydantic, which only the frameworks bring
+        from spscanner_rag.retrieval import scan_fields
 
-        return ScanFields
+        return getattr(scan_fields, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,23 +43,24 @@ def compression_metadata(kept: int, read: int) -> dict[str, int]:
 
 def place_metadata(
     hit: Hit,
-    text: JoinedText,
-    metadata_of: Callable[[int], Mapping[str, Any]],
-    page_of: Callable[[int], object],
+    text: ReadText[Item],
+    metadata_of: Callable[[Item], Mapping[str, Any]],
+    page_of: Callable[[Item], object],
     unknown: int | None = None,
 ) -> dict[str, Any]:
-    """Where a sentence stands: its rectangles on the pages, by the words in the ``metadata_of`` its pieces.
+    """Where a sentence stands: its rectangles on the pages, by the words in the ``metadata_of`` its items.
 
-    And the last page that it runs over to, by ``page_of`` a piece, with its span there.
+    And the last page that it runs over to, by ``page_of`` an item, with its span there.
     """
-    places = list(text.places(hit.start, hit.end))
-    boxes = [list(box) for place in places for box in _boxes(metadata_of(place.piece).get(WORDS_KEY), place)]
+    places = list(text.joined.places(hit.start, hit.end))
+    words = ((metadata_of(text.items[place.piece]).get(WORDS_KEY), place) for place in places)
+    boxes = [list(box) for own, place in words for box in _boxes(own, place)]
     found: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
     last = places[-1]
     if last.source == hit.place.source:
         return found
     return found | {
-        "spscanner_continued_page": page_of(last.piece),
+        "spscanner_continued_page": page_of(text.items[last.piece]),
         "spscanner_continued_start": unknown if last.source_start is None else last.source_start,
         "spscanner_continued_end": unknown if last.source_end is None else last.source_end,
     }

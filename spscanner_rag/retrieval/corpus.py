@@ -1,6 +1,6 @@
 """The corpus of a retriever: its texts and the counts of their words, as they are at one moment."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,11 +32,13 @@ class Corpus:
         self,
         texts: Sequence[JoinedText] = (),
         counts: CollectionIndex | None = None,
-        vectors: "CorpusVectors | None" = None,
+        encoder: str = "",
+        vectors: "Mapping[str, SentenceVectors] | None" = None,
     ) -> None:
         self.texts = texts
         self._digests: dict[str, str] = {}  # of the sentences of texts, by their keys
-        self.vectors = CorpusVectors() if vectors is None else vectors
+        self.encoder = encoder  # the digest of what made the vectors
+        self.vectors = dict(vectors or {})  # of the sentences of texts, by their keys; only added to
         self.keys = _keys(texts)
         self.counts = CollectionIndex() if counts is None else counts
         self.tokens = [estimated_tokens(joined.text) for joined in texts]
@@ -48,9 +50,9 @@ class Corpus:
 
     def with_texts(self, texts: Sequence[JoinedText]) -> "Corpus":
         """Return the corpus of these texts. Only those that are new are counted."""
-        corpus = Corpus(texts, self.counts.copy())
+        corpus = Corpus(texts, self.counts.copy(), self.encoder, self.vectors.copy())
         wanted = set(corpus.keys)
-        corpus.vectors = self.vectors.of(wanted)
+        corpus.vectors = {key: own for key, own in corpus.vectors.items() if key in wanted}
         corpus.counts.remove(*(key for key in self.counts.keys if key not in wanted))
         if len(texts) > 1:
             for key, joined in zip(corpus.keys, texts, strict=True):
@@ -64,7 +66,7 @@ class Corpus:
         return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
 
     def __reduce__(self) -> tuple[type["Corpus"], tuple[object, ...]]:
-        return Corpus, ((), self.counts, self.vectors)
+        return Corpus, ((), self.counts, self.encoder, self.vectors)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -81,7 +83,7 @@ class Corpus:
 
     def knows(self, number: int, meaning: "Meaning") -> bool:
         """True if the vectors of a text are here, made by this encoder."""
-        return self.vectors.encoder == meaning.encoder.digest and self.keys[number] in self.vectors.by_key
+        return self.encoder == meaning.encoder.digest and self.keys[number] in self.vectors
 
     def meant(
         self, query: str, meaning: "Meaning", numbers: Iterable[int], cancelled: Cancelled = never
@@ -96,71 +98,55 @@ class Corpus:
         return found
 
     def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":
-        return self.vectors.made(self.keys[number], lambda: self._sentences(number), meaning, cancelled)
+        """The vectors of a text, which are made if another encoder made those that are here."""
+        if self.encoder != meaning.encoder.digest:
+            self.encoder, self.vectors = meaning.encoder.digest, {}
+        key = self.keys[number]
+        if key not in self.vectors:
+            stop_if(cancelled, f"after {len(self.vectors)} texts were encoded")
+            own = self._sentences(number)
+            self.vectors[key] = meaning.vectors(own, after_step=lambda tokens: stop_if(cancelled))
+        return self.vectors[key]
 
     def _sentences(self, number: int) -> Sequence[str]:
         return fold_texts([unit.model_text for unit in cut(SentenceSegmenter(), self.texts[number])])
 
 
-class CorpusVectors:
-    """The vectors of the sentences of texts, by the texts' keys, as one encoder made them. Only added to."""
+def vectors_to_arrays(encoder: str, vectors: "Mapping[str, SentenceVectors]") -> dict[str, NDArray[Any]]:
+    """Arrays that `vectors_from_arrays` reads back; none without vectors."""
+    if not vectors:
+        return {}
+    made = list(vectors.values())
+    width = max(own.rows.shape[1] for own in made)
+    return {
+        "vector_rows": np.concatenate(
+            [np.zeros((0, width), np.int8), *(v.rows for v in made if len(v.rows))]
+        ),
+        "vector_scales": np.concatenate([np.zeros(0, np.float16), *(own.scales for own in made)]),
+        "vector_counts": np.array([len(own.scales) for own in made], np.int64),
+        "vector_keys": np.array([f"{encoder} {key}" for key in vectors]),
+    }
 
-    def __init__(self, encoder: str = "", by_key: "Mapping[str, SentenceVectors] | None" = None) -> None:
-        self.encoder = encoder  # its digest
-        self.by_key = dict(by_key or {})
 
-    def of(self, keys: Collection[str]) -> "CorpusVectors":
-        """Those of some texts."""
-        known = self.by_key.copy()  # another thread may add to it
-        return CorpusVectors(self.encoder, {key: vectors for key, vectors in known.items() if key in keys})
+def vectors_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> "tuple[str, dict[str, SentenceVectors]]":
+    """The encoder's digest and the vectors, from a file; ``ValueError`` for arrays that do not fit together."""
+    if "vector_keys" not in arrays:
+        return "", {}
+    from spscanner_rag.encoder.sentences import SentenceVectors
 
-    def made(
-        self, key: str, sentences: Callable[[], Sequence[str]], meaning: "Meaning", cancelled: Cancelled
-    ) -> "SentenceVectors":
-        """The vectors of a text, which are made if another encoder made those that are here."""
-        if self.encoder != meaning.encoder.digest:
-            self.encoder, self.by_key = meaning.encoder.digest, {}
-        if key not in self.by_key:
-            stop_if(cancelled, f"after {len(self.by_key)} texts were encoded")
-            self.by_key[key] = meaning.vectors(sentences(), after_step=lambda tokens: stop_if(cancelled))
-        return self.by_key[key]
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays that `from_arrays` reads back; none without vectors."""
-        if not self.by_key:
-            return {}
-        made = list(self.by_key.values())
-        width = max(vectors.rows.shape[1] for vectors in made)
-        filled = [vectors.rows for vectors in made if len(vectors.rows)]
-        return {
-            "vector_rows": np.concatenate([np.zeros((0, width), np.int8), *filled]),
-            "vector_scales": np.concatenate([np.zeros(0, np.float16), *(vectors.scales for vectors in made)]),
-            "vector_counts": np.array([len(vectors.scales) for vectors in made], np.int64),
-            "vector_keys": np.array([f"{self.encoder} {key}" for key in self.by_key]),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "CorpusVectors":
-        """Read what `to_arrays` returned, after a file; ``ValueError`` for arrays that do not fit together."""
-        if "vector_keys" not in arrays:
-            return cls()
-        from spscanner_rag.encoder.sentences import SentenceVectors
-
-        rows, scales = arrays["vector_rows"], arrays["vector_scales"]
-        counts, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
-        kinds = zip((rows, scales, counts), (np.int8, np.float16, np.int64), strict=True)
-        fit = rows.ndim == 2 and len(counts) == len(keys) and not (counts < 0).any()
-        if not fit or any(array.dtype != kind for array, kind in kinds):
-            raise ValueError("the vectors of its sentences have another form")
-        stops = np.cumsum(counts)
-        if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):
-            raise ValueError("the vectors of its sentences are more or fewer than their numbers say")
-        names = [str(name).rpartition(" ") for name in keys]
-        parts = zip(names, (stops - counts).tolist(), stops.tolist(), strict=True)
-        held = {
-            key: SentenceVectors(rows[start:stop], scales[start:stop]) for (_, _, key), start, stop in parts
-        }
-        return cls(names[0][0] if names else "", held)
+    rows, scales = arrays["vector_rows"], arrays["vector_scales"]
+    counts, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
+    kinds = zip((rows, scales, counts), (np.int8, np.float16, np.int64), strict=True)
+    fit = rows.ndim == 2 and len(counts) == len(keys) and not (counts < 0).any()
+    if not fit or any(array.dtype != kind for array, kind in kinds):
+        raise ValueError("the vectors of its sentences have another form")
+    stops = np.cumsum(counts)
+    if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):
+        raise ValueError("the vectors of its sentences are more or fewer than their numbers say")
+    names = [str(name).rpartition(" ") for name in keys]
+    parts = zip(names, (stops - counts).tolist(), stops.tolist(), strict=True)
+    held = {key: SentenceVectors(rows[start:stop], scales[start:stop]) for (_, _, key), start, stop in parts}
+    return (names[0][0] if names else ""), held
 
 
 def _keys(texts: Sequence[JoinedText]) -> list[str]:

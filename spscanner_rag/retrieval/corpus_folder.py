@@ -2,13 +2,12 @@
 
 import functools
 import json
-import math
 import operator
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from hashlib import file_digest, sha256
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from hashlib import file_digest
 from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus, CorpusVectors
+from spscanner_rag.retrieval.corpus import Corpus, vectors_from_arrays, vectors_to_arrays
 
 FORMAT = 1
 _KIND = "spscanner-rag corpus"
@@ -31,7 +30,7 @@ _UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}|\.{re.escape(_MANIFEST)}\.[0-9a-
 
 _MOST_FILES = 32
 _LARGEST_MANIFEST = 2**16
-_MOST_READS = 100  # of a manifest that others replace meanwhile, each time before its files were opened
+_MOST_READS = 100  # of a folder that others write meanwhile
 
 
 def write_corpus(
@@ -47,7 +46,7 @@ def write_corpus(
 
     folder = Path(path).expanduser()
     lines = [_line(number, document) for number, document in enumerate(documents)]
-    arrays = corpus.counts.to_arrays() | corpus.vectors.to_arrays()
+    arrays = corpus.counts.to_arrays() | vectors_to_arrays(corpus.encoder, corpus.vectors)
     contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **arrays}
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,111 +100,76 @@ def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]],
     the old or the new content is read. ``ValueError`` names the file that is missing, damaged or another's.
     """
     folder = Path(path).expanduser()
+    files = _manifest(folder, framework)
+    for _ in range(_MOST_READS):
+        try:
+            return _read(folder, files)
+        except FileNotFoundError as error:
+            before, files = files, _manifest(folder, framework)
+            if files == before:  # else another call removed the file, after it had written new ones
+                raise _damaged(Path(error.filename), "is missing") from None
+    raise _damaged(folder, "changes all the time")
+
+
+def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Corpus]:
+    """The documents and the corpus of a manifest's files; ``FileNotFoundError`` without one of them."""
     arrays: dict[str, NDArray[Any]] = {}
     documents: list[dict[str, Any]] = []
-    with ExitStack() as opened:
-        for name, entry, file in _opened(folder, framework, opened):
-            place = folder / str(entry["file"])
-            wanted = {key: entry.get(key) for key in ("bytes", "sha256")}
-            if os.fstat(file.fileno()).st_size != wanted["bytes"] or _described(file) != wanted:
+    for name, entry in files.items():
+        place = folder / str(entry["file"])
+        if place.exists() and not place.is_file():
+            raise _damaged(place, "is not a file")  # a pipe would never end
+        with place.open("rb") as file:
+            if _described(file) != {key: entry.get(key) for key in ("bytes", "sha256")}:
                 raise _damaged(place, "is not the file that was written")
             file.seek(0)
-            try:
-                if name == _DOCUMENTS:
-                    documents = _documents(file.read(), wanted["sha256"])
-                else:
-                    arrays[name] = _mapped(file)
-            except Exception as error:  # numpy reads a header with Python's tokenizer
-                raise _damaged(place, f"cannot be read ({error!s:.200})") from None
+            content = file.read() if name == _DOCUMENTS else b""
+        try:
+            if name == _DOCUMENTS:
+                documents = _documents(content)
+            else:  # mapped, so that it can be used after the file was removed
+                arrays[name] = np.lib.format.open_memmap(place, mode="r")
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # numpy reads a header with Python's tokenizer
+            raise _damaged(place, f"cannot be read ({error!s:.200})") from None
     try:
-        vectors = CorpusVectors.from_arrays(arrays)
         counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
-        return documents, Corpus(counts=CollectionIndex.from_arrays(counts), vectors=vectors)
+        return documents, Corpus((), CollectionIndex.from_arrays(counts), *vectors_from_arrays(arrays))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _damaged(folder, f"has an index that cannot be used ({error})") from None
 
 
-def _opened(
-    folder: Path, framework: str, opened: ExitStack
-) -> Iterator[tuple[str, Mapping[str, Any], BufferedReader]]:
-    """The files of the manifest, all open before the first is given, since another call may then remove them."""
-    files = _manifest(folder, framework)
-    for _ in range(_MOST_READS):
-        with ExitStack() as tried:
-            found = []
-            for name, entry in files.items():
-                place = folder / str(entry["file"])
-                with suppress(FileNotFoundError, IsADirectoryError):
-                    if not place.is_fifo():
-                        found.append((name, entry, tried.enter_context(place.open("rb"))))
-            if len(found) == len(files):
-                opened.enter_context(tried.pop_all())
-                yield from found
-                return
-        before, files = files, _manifest(folder, framework)
-        if files == before:
-            break
-    there = {place.name for place in folder.iterdir()}
-    lost = next((str(entry["file"]) for entry in files.values() if entry["file"] not in there), _DOCUMENTS)
-    raise _damaged(folder / lost, "is missing")
-
-
-def _documents(content: bytes, digest: str) -> list[dict[str, Any]]:
-    if sha256(content).hexdigest() != digest:
-        raise ValueError("it changed while it was read")
+def _documents(content: bytes) -> list[dict[str, Any]]:
     documents = [json.loads(line) for line in content.splitlines()]
     if not all(isinstance(document, dict) for document in documents):
         raise ValueError("a line is not an object")
     return documents
 
 
-def _mapped(file: BufferedReader) -> NDArray[Any]:
-    """An array of a file, which stays on disk and can be used after the file was removed."""
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("its version is another")
-    shape, in_columns, dtype = np.lib.format.read_array_header_1_0(file)
-    offset, size = file.tell(), math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or min(shape, default=0) < 0 or offset + size != os.fstat(file.fileno()).st_size:
-        raise ValueError(f"its header says {dtype} of shape {shape!r:.80}, which it does not hold")
-    return np.memmap(file, dtype, "r", offset, shape, "F" if in_columns else "C")
-
-
 def check_json(value: object, name: str, owner: str) -> None:
     """Raise ``ValueError`` unless JSON gives the value back as it is."""
-    if _exact_json(value) is not None:
-        return
+    try:
+        if json.loads(json.dumps(value, allow_nan=False)) == value:
+            return
+    except (TypeError, ValueError, RecursionError):
+        pass
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise _not_json(key, f"a key of {name}", owner)
+                name, value = f"a key of {name}", key
+                break
             check_json(inner, f"{name}[{key!r}]", owner)
-    raise _not_json(value, name, owner)
-
-
-def _exact_json(value: object) -> str | None:
-    """The value as JSON; None unless JSON gives it back as it is."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-        return text if json.loads(text) == value else None
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def _not_json(value: object, name: str, owner: str) -> ValueError:
-    return ValueError(
+    raise ValueError(
         f"{name} of {owner} is {type(value).__name__} {value!r:.60}, which JSON cannot keep as it is; expected "
         "strings, finite numbers, booleans, None, lists and dictionaries of these: convert it before persist"
     )
 
 
 def _line(number: int, document: Mapping[str, Any]) -> bytes:
-    text = _exact_json(dict(document))
-    if text is None:
-        owner = document.get("id") or number + 1
-        for key, value in document.items():
-            check_json(value, key, f"document {owner!r}")
-        raise _not_json(document, "the content", f"document {owner!r}")
-    return text.encode("ascii") + b"\n"
+    for key, value in document.items():
+        check_json(value, key, f"document {document.get('id') or number + 1!r}")
+    return json.dumps(dict(document)).encode("ascii") + b"\n"
 
 
 def _check_free(folder: Path) -> None:

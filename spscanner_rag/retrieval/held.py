@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 OwnFirstStage = Literal["bm25", "none"]  # the first stages that need no retriever of a framework
-
-
-def check_own_first_stage(name: str) -> OwnFirstStage:
-    """Return the name; raise ``ValueError`` for an unknown one."""
-    if name not in get_args(OwnFirstStage):
-        raise ValueError(f'first_stage: got {name!r}; expected "bm25", "none" or a retriever')
-    return cast("OwnFirstStage", name)
-
 
 ReadTokens = int | Literal["auto"] | None
 
@@ -255,7 +247,7 @@ class HeldCorpus(Generic[Item]):
             chosen: list[tuple[int, float | None]] = [(number, None) for number in admitted]
         else:
             chosen = choose_texts(corpus, query, bounds, list(admitted), meaning, cancelled)
-        if corpus.vectors.by_key and (known := meaning()) is not None:
+        if corpus.vectors and (known := meaning()) is not None:
             corpus.encoded(known, [number for number, _ in chosen if corpus.knows(number, known)], cancelled)
         return [replace(admitted[number], score=score) for number, score in chosen]
 

@@ -1,9 +1,9 @@
-"""Check the options that all framework classes take, and make one search of them."""
+"""One search, with the options that all framework classes take (`scan_fields`)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.answers import (
@@ -15,12 +15,11 @@ from spscanner_rag.retrieval.answers import (
     reduction_metadata,
 )
 from spscanner_rag.retrieval.background import AT_ONCE
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.held import Item, ReadText
+from spscanner_rag.retrieval.held import HeldCorpus, Item, ReadBounds, ReadText
 from spscanner_rag.retrieval.search import Scored, Selection, score
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
-from spscanner_rag.text.token_counts import budget_counter, resolve_counter
+from spscanner_rag.text.token_counts import resolve_counter
 
 if TYPE_CHECKING:
     from spscanner_rag.encoder.meaning import Meaning
@@ -34,61 +33,37 @@ BUDGETS_TRIED = 10  # of text alone, until what is sent fits `max_tokens`
 
 @dataclass(frozen=True)
 class SentenceSearch:
-    """One search with the options of a framework class. A pickle stores how to load a scanner; copies share it."""
+    """One search with the checked options of a framework class. Deep copies share its scanner."""
 
     choice: ScorerChoice
     selection: Selection
-    batch_size: int = 64
-    return_nodes: ReturnNodes = "sentence"
-    keep_retrieval_score: bool = False
-    keep_compression: bool = False
-    prompt: Prompt | None = None
+    batch_size: int
+    return_nodes: ReturnNodes
+    keep_retrieval_score: bool
+    keep_compression: bool
+    prompt: Prompt | None
     collection: CollectionIndex | None = None
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any], *, top_k: str, top_k_per_text: str) -> Self:
-        """Check the options of a framework class, and load nothing.
-
-        They are, by name, the fields of `ScorerChoice`, of `Selection` (``context`` as ``context_sentences``,
-        ``merge`` as ``merge_adjacent``, and the other two as given here), and of this class. ``ValueError`` for
-        one out of range, several scorers, or a missing token counter, ``TypeError`` for what cannot score.
-        """
-        batch_size = options["batch_size"]
-        if type(batch_size) is not int or batch_size < 1:
-            raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
-        choice = ScorerChoice.of(options)
-        names = {"context": "context_sentences", "merge": "merge_adjacent"}
-        selection = Selection.of(options, names | {"top_k": top_k, "top_k_per_text": top_k_per_text})
-        scorer, keep_compression = choice.scorer, options["keep_compression"]
-        if (
-            scorer is not None
-            and selection.count_tokens is None
-            and getattr(scorer, "count_tokens", None) is None
-        ):
-            budget_counter(selection.max_tokens, None, type(scorer).__name__)
-            if keep_compression:
-                raise ValueError(
-                    f"keep_compression: got True, but {type(scorer).__name__} counts no tokens; expected "
-                    'count_tokens as well, for example count_tokens="o200k_base"'
-                )
-        return_nodes, known = options["return_nodes"], get_args(ReturnNodes)
-        if return_nodes not in known:
-            raise ValueError(f"return_nodes: got {return_nodes!r}; expected one of {', '.join(known)}")
-        prompt = options.get("prompt")
-        if prompt is not None and not callable(prompt):
-            raise ValueError(
-                f"prompt: got {type(prompt).__name__}; expected a function of the question and the results"
-            )
-        rest = options["keep_retrieval_score"], keep_compression, prompt
-        return cls(choice, selection, batch_size, return_nodes, *rest)
 
     def meaning(self) -> "Meaning | None":
         """The scorer's `Meaning`, if it has one; loads the scorer."""
         return getattr(self.choice.resolve(), "meaning", None)
 
-    def within(self, corpus: Corpus) -> Self:
-        """The same search with scores relative to all texts of a corpus, whichever are read."""
-        return replace(self, collection=corpus.collection)
+    def answer_from(
+        self,
+        held: HeldCorpus[Item],
+        query: str,
+        first_stage: object,
+        bounds: ReadBounds,
+        made: Callable[[bool], Answer[Item, Result]],
+        admits: Callable[[Item], bool] | None = None,
+        found: object = None,
+        cancelled: Cancelled = never,
+    ) -> list[Result]:
+        """`answer` from the texts that `HeldCorpus.read` chooses, with scores relative to all that are held."""
+        bounds = bounds.on(self.choice)
+        texts = held.read(query, first_stage, bounds, admits, found, self.meaning, cancelled)
+        own = replace(self, collection=held.counted()[1].collection)
+        return own.answer(query, texts, made, cancelled)
 
     def answer(
         self,
@@ -121,7 +96,7 @@ class SentenceSearch:
             answer = self._within_budget(query, answer, chosen)
         if self.keep_compression and answer.found:
             count = self.token_counter()
-            assert count is not None, "`of` asks for a counter"
+            assert count is not None, "the fields ask for a counter"
             tokens = (
                 sum(map(count, map(answer.content, answer.found))),
                 sum(count(each.text) for each in joined),
@@ -166,7 +141,7 @@ class SentenceSearch:
         """The answer, or a smaller one where what is sent beside its text exceeds the budget."""
         most, count = self.selection.max_tokens, self.token_counter()
         assert most is not None
-        assert count is not None, "`of` asks for a counter"
+        assert count is not None, "the fields ask for a counter"
         if self.prompt is None and all(answer.sent(each) == answer.content(each) for each in answer.found):
             return answer
         counted = cache(count)  # most sentences come again
@@ -218,10 +193,6 @@ class SentenceSearch:
         if count_tokens is None:
             return getattr(self.choice.resolve(), "count_tokens", None)
         return resolve_counter(count_tokens)
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        options = self.return_nodes, self.keep_retrieval_score, self.keep_compression, self.prompt
-        return type(self), (self.choice.without_weights(), self.selection, self.batch_size, *options)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self  # immutable, and a scanner should not be in memory twice

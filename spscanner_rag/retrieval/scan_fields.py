@@ -2,18 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, SkipValidation, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    SkipValidation,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.answers import ReturnNodes
+from spscanner_rag.retrieval.held import OwnFirstStage, ReadBounds, ReadTokens
 from spscanner_rag.retrieval.options import Prompt, SentenceSearch
-from spscanner_rag.retrieval.shared_scanners import hide_token_in_fields
+from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token_in_fields
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.token_counts import budget_counter
 
 
 class ScanFields(BaseModel):
@@ -65,7 +76,7 @@ class ScanFields(BaseModel):
     """Token budget of all results together, with the metadata that LlamaIndex sends with each, or of the whole
     ``prompt``; None for none."""
 
-    prompt: SkipValidation[SkipJsonSchema[Prompt] | None] = None
+    prompt: SkipJsonSchema[Prompt] | None = None
     """A function of a question and its results that returns the text that a language model gets."""
 
     count_tokens: SkipValidation[SkipJsonSchema[Callable[[str], int]] | str | None] = None
@@ -102,6 +113,11 @@ class ScanFields(BaseModel):
     """Count the tokens of all results of a question together, and of all texts that were read for it, and keep
     both numbers with each result."""
 
+    @field_validator("device", "dtype", mode="before")
+    @classmethod
+    def _as_name(cls, value: object) -> object:
+        return str(value).removeprefix("torch.")  # also accepts torch's own objects
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._search().choice.check_names()
@@ -119,7 +135,72 @@ class ScanFields(BaseModel):
         return no_info_before_validator_function(hide_token_in_fields, handler(source))
 
     def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
-        """The search with the values of the fields; ``arguments`` of one call override them."""
-        top_k, top_k_per_text = self.limits
+        """The search with the values of the fields; ``arguments`` of one call override them. Loads nothing.
+
+        ``ValueError`` for one out of range, several scorers, or a missing token counter, ``TypeError`` for what
+        cannot score.
+        """
         options = {**self.__dict__, **(arguments or {})}
-        return SentenceSearch.of(options, top_k=top_k, top_k_per_text=top_k_per_text)
+        choice = ScorerChoice.of(options)
+        limits = dict(zip(("top_k", "top_k_per_text"), self.limits, strict=True))
+        selection = Selection.of(
+            options, limits | {"context": "context_sentences", "merge": "merge_adjacent"}
+        )
+        counter = selection.count_tokens or getattr(choice.scorer, "count_tokens", None)
+        if choice.scorer is not None and counter is None:
+            name = type(choice.scorer).__name__
+            budget_counter(selection.max_tokens, None, name)
+            if self.keep_compression:
+                raise ValueError(
+                    f"keep_compression: got True, but {name} counts no tokens; expected count_tokens as well, for "
+                    'example count_tokens="o200k_base"'
+                )
+        own = ("batch_size", "return_nodes", "keep_retrieval_score", "keep_compression", "prompt")
+        return SentenceSearch(choice, selection, *(options[name] for name in own))
+
+
+class RetrieverFields(ScanFields):
+    """The fields of the retrievers of both frameworks: what chooses the documents to read, and how many."""
+
+    other_stages: ClassVar[tuple[type, str]]
+    """The class of the framework's first stages, and what it is called in errors."""
+
+    first_stage: SkipValidation[Any] = "bm25"
+    """What chooses the documents to read. "bm25": BM25 of their sentences, and with an encoder also their best
+    sentence's meaning (then all texts are encoded once, which takes minutes for a thousand). "none": all are read.
+    Or a retriever of the framework: the documents of what it finds are read, or what it finds if it is in none."""
+
+    retriever: SkipValidation[Any] = None
+    """Another name of ``first_stage`` for a retriever."""
+
+    read_documents: SkipValidation[int | None] = 10
+    """The most documents that are read for a question after a first stage; None for no bound."""
+
+    read_tokens: SkipValidation[ReadTokens] = "auto"
+    """The most of their tokens, "auto" 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or a
+    byte in UTF-8 of any other, count as one. A document that would exceed it is left out, except the best one."""
+
+    @property
+    def bounds(self) -> ReadBounds:
+        """How much is read after a first stage."""
+        return ReadBounds(self.read_documents, self.read_tokens)
+
+    @property
+    def stage(self) -> Any:  # noqa: ANN401 - of the framework's class, or the name of one of ours
+        """The first stage, under whichever name it was given."""
+        if self.retriever is not None:
+            return self.retriever
+        return "bm25" if self.first_stage is None else self.first_stage
+
+    @model_validator(mode="after")
+    def _check_first_stage(self) -> Self:
+        kind, expected = self.other_stages
+        name = "first_stage" if self.retriever is None else "retriever"
+        if self.retriever is not None and "first_stage" in self.model_fields_set:
+            raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
+        if isinstance(self.stage, str) and self.stage not in get_args(OwnFirstStage):
+            raise ValueError(f'{name}: got {self.stage!r}; expected "bm25", "none" or a retriever')
+        if not isinstance(self.stage, str | kind):
+            raise TypeError(f"{name}: got {type(self.stage).__name__}; expected {expected}")
+        assert self.bounds  # which checks itself
+        return self

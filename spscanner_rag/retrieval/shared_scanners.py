@@ -47,9 +47,9 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
 
 
 def hide_token(model_kwargs: object) -> object:
-    """The arguments with a `HiddenToken` in place of a ``token``; any other object is hidden as a whole."""
+    """The arguments, None for none, with a `HiddenToken` for a ``token``; another object is hidden as a whole."""
     if model_kwargs is None or isinstance(model_kwargs, HiddenToken):
-        return model_kwargs
+        return model_kwargs or {}
     if not isinstance(model_kwargs, Mapping):
         return HiddenToken(model_kwargs)
     options, token = split_token(model_kwargs)
@@ -112,15 +112,10 @@ class ScorerChoice(NamedTuple):
 
     def check_names(self) -> None:
         """Raise ``ValueError`` for names that cannot exist. Not in `of`, since a model in use may be moved."""
-        names = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
-        if (
-            self.scorer is None
-            and self.scanner is None
-            and any(value not in (None, "auto") for value in names.values())
-        ):
+        if self.scorer is None and self.scanner is None:
             from spscanner_rag.scanner import Scanner
 
-            Scanner.check_names(**names)  # type: ignore[arg-type]
+            Scanner.check_names(self.model, device=self.device, dtype=self.dtype, backend=self.backend)
 
     @property
     def on_cpu(self) -> bool:
@@ -155,9 +150,10 @@ class ScorerChoice(NamedTuple):
             self.model, device=self.device, dtype=self.dtype, backend=self.backend, **options
         )
 
-    def without_weights(self) -> Self:
-        """The same choice with the arguments to load a scanner instead of the loaded one."""
-        return self if self.scanner is None else self._replace(scanner=None, **loading_options(self.scanner))
+    def __reduce__(self) -> tuple[type["ScorerChoice"], tuple[object, ...]]:
+        # A pickle has the arguments that load a scanner instead of a loaded one.
+        again = {} if self.scanner is None else {"scanner": None, **loading_options(self.scanner)}
+        return type(self), tuple(self._replace(**again))
 
 
 def loading_options(scanner: "Scanner") -> dict[str, Any]:

@@ -8,6 +8,7 @@ from langchain_spscanner import SPScannerCompressor
 from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
+from llama_index.retrievers.spscanner.base import NodeRetrieverFields
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -43,10 +44,13 @@ def test_llama_index() -> None:
         default = field.get_default(call_default_factory=True)
         assert name in rows
         assert field.default_factory or default is None or rows[name] == shown(default), name
-    for name, parameter in inspect.signature(LlamaIndexRetriever.__init__).parameters.items():
-        if name in ("similarity_top_k", "top_k_per_document", "first_stage", "retriever", "read_documents"):
-            assert rows[name] == shown(parameter.default)
-        elif name not in ("self", "nodes", "documents", "model_kwargs"):
-            assert name in rows
-            if name in fields and fields[name].default_factory is None:
-                assert parameter.default == fields[name].default
+    others = inspect.signature(LlamaIndexRetriever.__init__).parameters.keys()
+    assert others - {"self", "nodes", "options"} < rows.keys()
+    for name, field in NodeRetrieverFields.model_fields.items():
+        if name in fields:
+            assert (field.default, field.default_factory) == (
+                fields[name].default,
+                fields[name].default_factory,
+            )
+        else:
+            assert rows[name] == shown(field.default)

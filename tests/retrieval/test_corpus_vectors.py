@@ -10,7 +10,7 @@ import pytest
 from spscanner_rag.encoder.embedders import TextEncoder
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import digest_of
-from spscanner_rag.retrieval.corpus import Corpus, CorpusVectors
+from spscanner_rag.retrieval.corpus import Corpus, vectors_from_arrays, vectors_to_arrays
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.scorers import ScanCancelled
@@ -62,7 +62,7 @@ def test_vectors_are_made_once_and_kept_over_changes(corpus: Corpus, meaning: Me
     corpus.encoded(meaning, range(4))
     changed = corpus.with_texts(joined([*TEXTS[:2], "A new horse."]))
     assert [changed.knows(number, meaning) for number in range(3)] == [True, True, False]
-    assert len(corpus.vectors.by_key) == 4
+    assert len(corpus.vectors) == 4
 
 
 def test_a_folder_gives_the_vectors_back(corpus: Corpus, meaning: Meaning, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_folder_gives_the_vectors_back(corpus: Corpus, meaning: Meaning, tmp_p
     loaded.encoded(fresh, [1])
     kept = fresh.known(digest_of(["The stallion kicked him. ", "He was bitten in the arm."]))
     assert kept is not None
-    assert np.array_equal(kept.rows, corpus.vectors.by_key[corpus.keys[1]].rows)
+    assert np.array_equal(kept.rows, corpus.vectors[corpus.keys[1]].rows)
 
 
 def test_vectors_of_another_encoder_are_made_again(corpus: Corpus, meaning: Meaning) -> None:
@@ -83,7 +83,7 @@ def test_vectors_of_another_encoder_are_made_again(corpus: Corpus, meaning: Mean
     other = Meaning(TextEncoder(lambda texts: [[1.0, 2.0] for _ in texts]), WEIGHTS)
     assert not corpus.knows(0, other)
     corpus.encoded(other, range(4))
-    assert all(vectors.rows.shape[1] in (0, 2) for vectors in corpus.vectors.by_key.values())
+    assert all(vectors.rows.shape[1] in (0, 2) for vectors in corpus.vectors.values())
 
 
 def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
@@ -105,10 +105,10 @@ def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
 )
 def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray) -> None:
     corpus.encoded(meaning, range(4))
-    arrays = corpus.vectors.to_arrays()
-    assert CorpusVectors.from_arrays(arrays).by_key.keys() == corpus.vectors.by_key.keys()
+    arrays = vectors_to_arrays(corpus.encoder, corpus.vectors)
+    assert vectors_from_arrays(arrays)[1].keys() == corpus.vectors.keys()
     with pytest.raises(ValueError, match="vectors"):
-        CorpusVectors.from_arrays(arrays | {name: array})
+        vectors_from_arrays(arrays | {name: array})
 
 
 def test_weights_decide_what_is_meant(corpus: Corpus, meaning: Meaning) -> None:

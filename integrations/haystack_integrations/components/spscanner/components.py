@@ -54,14 +54,11 @@ class Found(Answer[Document, Document]):
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
-        def meta_of(piece: int) -> dict[str, Any]:
-            return text.items[piece].meta
-
         place, start, end = hit.place, hit.place.source_start, hit.place.source_end
         source = place.source[1]  # type: ignore[index]  # see `read`
-        meta = self.metadata(hit, text, place.piece, meta_of(place.piece))
+        meta = self.metadata(hit, text, place.piece, text.items[place.piece].meta)
         meta |= {"source_id": source, "split_idx_start": start, "split_idx_end": end}
-        meta |= place_metadata(hit, text.joined, meta_of, lambda piece: meta_of(piece).get("page_number"))
+        meta |= place_metadata(hit, text, lambda item: item.meta, lambda item: item.meta.get("page_number"))
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 

@@ -143,10 +143,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         node = text.items[hit.place.piece].node
         metadata = result_metadata(node.metadata) | {ID_KEY: name}
         metadata |= place_metadata(
-            hit,
-            text.joined,
-            lambda piece: text.items[piece].node.metadata,
-            lambda piece: page_label(text.items[piece].node),
+            hit, text, lambda item: item.node.metadata, lambda item: page_label(item.node)
         )
         source = related(node, NodeRelationship.SOURCE)
         if source is None:

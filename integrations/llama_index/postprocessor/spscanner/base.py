@@ -1,12 +1,12 @@
 """The node postprocessor: reduces retrieved nodes to their best sentences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -28,7 +28,7 @@ from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
     AUTO,
     GroupBy,
-    check_documents,
+    by_id,
     query_text,
     read_found,
     with_scores,
@@ -38,34 +38,6 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
 
 dispatcher = get_dispatcher(__name__)
-
-
-@contextmanager
-def reranking(
-    callbacks: CallbackManager,
-    query: QueryBundle,
-    nodes: Sequence[NodeWithScore],
-    top_n: int,
-    model_name: str,
-) -> Iterator[list[NodeWithScore]]:
-    """Send start and end events; the body fills the list of nodes, which is empty after an error."""
-    found: list[NodeWithScore] = []
-    dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))
-    payload: dict[str, Any] = {
-        EventPayload.NODES: list(nodes),
-        EventPayload.MODEL_NAME: model_name,
-        EventPayload.QUERY_STR: query.query_str,
-        EventPayload.TOP_K: top_n,
-    }
-    try:
-        with callbacks.event(CBEventType.RERANKING, payload=payload) as event:
-            yield found
-            event.on_end(payload={EventPayload.NODES: list(found)})
-    except BaseException:
-        found.clear()
-        raise
-    finally:
-        dispatcher.event(ReRankEndEvent(nodes=list(found)))
 
 
 _OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
@@ -135,8 +107,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     @field_validator("model_kwargs", mode="before")
     @classmethod
     def _hide_assigned_token(cls, value: object) -> object:
-        if value is None:
-            return {}
         for name, option in value.items() if isinstance(value, dict) else ():
             _refuse_name(f"model_kwargs[{name!r}]", option)
         return hide_token(value)
@@ -146,11 +116,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _as_path(cls, value: object) -> object:
         return str(value) if isinstance(value, Path) else value
 
-    @field_validator("device", "dtype", mode="before")
-    @classmethod
-    def _as_name(cls, value: object) -> object:
-        return str(value).removeprefix("torch.")  # also accepts torch's own objects
-
     @field_validator("scorer", "count_tokens", "prompt", mode="before")
     @classmethod
     def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
@@ -159,7 +124,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     @model_validator(mode="after")
     def _check_documents(self) -> Self:
-        check_documents(self.documents or ())
+        by_id(self.documents or ())
         if self.top_n_per_document is not None and self.group_by == "node":
             raise ValueError(
                 f'top_n_per_document: got {self.top_n_per_document} with group_by="node", which reads each node '
@@ -194,11 +159,30 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
                 )
         return found
 
+    @contextmanager
     def _reranking(
-        self, query: QueryBundle | None, nodes: list[NodeWithScore], search: SentenceSearch
-    ) -> AbstractContextManager[list[NodeWithScore]]:
+        self, asked: QueryBundle | None, nodes: Sequence[NodeWithScore], search: SentenceSearch
+    ) -> Iterator[list[NodeWithScore]]:
+        """Send start and end events; the body fills the list of nodes, which is empty after an error."""
+        found: list[NodeWithScore] = []
+        query, model = asked or QueryBundle(""), search.choice.name
         most = self.top_n if isinstance(self.top_n, int) else len(nodes)
-        return reranking(self.callback_manager, query or QueryBundle(""), nodes, most, search.choice.name)
+        dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=most, model_name=model))
+        payload: dict[str, Any] = {
+            EventPayload.NODES: list(nodes),
+            EventPayload.MODEL_NAME: model,
+            EventPayload.QUERY_STR: query.query_str,
+            EventPayload.TOP_K: most,
+        }
+        try:
+            with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
+                yield found
+                event.on_end(payload={EventPayload.NODES: list(found)})
+        except BaseException:
+            found.clear()
+            raise
+        finally:
+            dispatcher.event(ReRankEndEvent(nodes=list(found)))
 
     def _sentences(
         self, query: str, nodes: Sequence[NodeWithScore], search: SentenceSearch, cancelled: Cancelled = never

@@ -159,13 +159,13 @@ def read_found(
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
     """`read_nodes` of retrieved nodes, within the documents that they were cut from, where these are at hand."""
-    by_id = {document.node_id: document for document in documents}
-    wholes = WholeDocuments(by_id.values())
+    own = by_id(documents)
+    wholes = WholeDocuments(own.values())
     within = []
     for scored in nodes:
-        whole = None if source_id(scored.node) in by_id else wholes.holding(scored.node)
+        whole = None if source_id(scored.node) in own else wholes.holding(scored.node)
         within.append(scored if whole is None else _within(scored, whole))
-    sources = source_texts((source_id(scored.node) for scored in within), by_id.values(), docstore)
+    sources = source_texts((source_id(scored.node) for scored in within), own, docstore)
     return read_nodes(within, sources, group_by, document_key)
 
 
@@ -176,26 +176,26 @@ def _within(scored: NodeWithScore, whole: BaseNode) -> NodeWithScore:
     return scored.model_copy(update={"node": node})
 
 
-def check_documents(documents: Iterable[BaseNode]) -> None:
-    """Raise ``ValueError`` if two texts have the same id."""
-    texts: dict[str, str] = {}
+def by_id(documents: Iterable[BaseNode]) -> dict[str, BaseNode]:
+    """The documents by their ids; ``ValueError`` if two texts have the same id."""
+    own: dict[str, BaseNode] = {}
     for document in documents:
-        text = text_of(document)
-        if texts.setdefault(document.node_id, text) != text:
+        known = own.setdefault(document.node_id, document)
+        if known is not document and text_of(known) != text_of(document):
             raise ValueError(
                 f"documents: got two texts with the id {document.node_id!r}; expected one: give them ids of "
                 "their own, and the nodes cut from them too"
             )
+    return own
 
 
 def source_texts(
-    ids: Iterable[str], documents: Iterable[BaseNode] | None, docstore: BaseDocumentStore | None
+    ids: Iterable[str], documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None
 ) -> dict[Hashable, str]:
     """Whole texts of those documents that are available, by id."""
-    texts = {document.node_id: text_of(document) for document in documents or ()}
     found: dict[Hashable, str] = {}
     for name in dict.fromkeys(ids):
-        text = texts.get(name)
+        text: str | None = text_of(documents[name]) if name in documents else ""
         if not text and docstore is not None:
             text = _stored(name, docstore)
         if text:

@@ -1,9 +1,8 @@
 """The retriever: finds the best sentences of whole documents."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -11,37 +10,57 @@ from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
+from pydantic import SkipValidation, model_validator
 
 from llama_index.postprocessor.spscanner.base import dispatcher
-from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
+from llama_index.postprocessor.spscanner.nodes import AUTO, by_id, query_text
 from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes, node_filter
-from spscanner_rag.retrieval import (
-    CountTokens,
-    HeldCorpus,
-    Order,
-    OwnFirstStage,
-    Prompt,
-    ReadBounds,
-    ReadTokens,
-    ReturnNodes,
-    SentenceSearch,
-    check_own_first_stage,
-    off_loop,
-)
-from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled, Scorer, never
-
-FirstStage = OwnFirstStage | BaseRetriever
+from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, off_loop
+from spscanner_rag.scorers import Cancelled, never
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-_ALWAYS_SHOWN = ("similarity_top_k", "first_stage")
 
 
 def _spanned_below(method: Method) -> Method:
     """Mark a method as traced, because the method of the base class that it calls opens the span."""
     method.__dict__["__dispatcher_span_decorated__"] = True
     return method
+
+
+class NodeRetrieverFields(RetrieverFields):
+    """The options of the retriever that are checked alone."""
+
+    limits: ClassVar = ("similarity_top_k", "top_k_per_document")
+    other_stages: ClassVar = (BaseRetriever, "a BaseRetriever, such as index.as_retriever()")
+
+    similarity_top_k: SkipValidation[int | float | str | None] = 50
+    top_k_per_document: SkipValidation[int | None] = None
+    filters: SkipValidation[MetadataFilters | None] = None
+    document_key: str | None = AUTO
+
+    @model_validator(mode="after")
+    def _check_filters(self) -> Self:
+        if self.filters is not None and not isinstance(self.filters, MetadataFilters):
+            raise TypeError(
+                f"filters is {type(self.filters).__name__}; expected "
+                "llama_index.core.vector_stores.MetadataFilters"
+            )
+        return self
+
+    def shown(self) -> str:
+        """``name=value`` of the number, the first stage and what was given; of an object its class."""
+        values = {"similarity_top_k": self.similarity_top_k, "first_stage": self.stage}
+        values |= {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
+        values.pop("retriever", None)  # shown as the first stage
+        return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
+
+
+def _shown(value: object) -> str:
+    if value is None or isinstance(value, str | int | float | Mapping):
+        return repr(value)
+    return str(getattr(value, "__name__", f"<{type(value).__name__}>"))
 
 
 class SPScannerRetriever(BaseRetriever):
@@ -68,31 +87,15 @@ class SPScannerRetriever(BaseRetriever):
         "elbow:5-30" for as many as are above the steepest fall of the scores, or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
-    first_stage : "bm25", "none" or BaseRetriever, default "bm25"
-        What chooses the documents to read. ``"bm25"``: by BM25 of their sentences, and with an encoder also by
-        their best sentence's meaning (then all texts are encoded once, which takes minutes for a thousand).
-        ``"none"``: all are read. Or a retriever: the documents of the nodes that it finds are read, or a node
-        itself if its document is unknown.
-    retriever : BaseRetriever, optional
-        Another name of ``first_stage`` for a retriever.
-    read_documents, read_tokens : int, optional
-        The most documents and tokens that are read for a question after a first stage, default 10 and "auto":
-        200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any other,
-        count as one. A document that would exceed the bound is left out, except the best one.
+    first_stage, retriever, read_documents, read_tokens
+        As for `RetrieverFields`; a first stage is a `BaseRetriever`.
     filters : MetadataFilters, optional
         Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
         nothing is retrieved.
-    model, scanner, scorer, backend, device, dtype, model_kwargs
-        The scorer; see `SPScannerPostprocessor`.
-    threshold, require_answer, max_tokens, prompt, count_tokens, context_sentences, order, merge_adjacent,
-    diversity, always_keep
-        The selection of sentences; see `SPScannerPostprocessor`.
-    batch_size : int, default 64
-        Number of texts given to the scanner at a time.
-    keep_retrieval_score : bool, default False
-        Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
-    return_nodes, keep_compression, document_key
-        What is returned and what is read as one; see `SPScannerPostprocessor`.
+    **options
+        Which model scores, and what is selected: the fields of `ScanFields`, and ``document_key`` as for
+        `SPScannerPostprocessor`. With ``keep_retrieval_score``, results have the first stage's best score for
+        their document.
     callback_manager, object_map, objects, verbose
         See `BaseRetriever`.
 
@@ -109,62 +112,15 @@ class SPScannerRetriever(BaseRetriever):
         *,
         documents: Sequence[BaseNode] = (),
         docstore: BaseDocumentStore | None = None,
-        similarity_top_k: float | str | None = 50,
-        top_k_per_document: int | None = None,
-        first_stage: FirstStage | None = None,  # None: "bm25", unless there is a retriever
-        retriever: BaseRetriever | None = None,
-        read_documents: int | None = 10,
-        read_tokens: ReadTokens = "auto",
-        filters: MetadataFilters | None = None,
-        model: str | Path | None = None,
-        scanner: Scanner | None = None,
-        scorer: Scorer | None = None,
-        backend: str = "auto",
-        device: str = "auto",
-        dtype: str = "auto",
-        model_kwargs: Mapping[str, Any] | None = None,
-        threshold: float | None = None,
-        require_answer: float | None = None,
-        max_tokens: int | None = None,
-        prompt: Prompt | None = None,
-        count_tokens: CountTokens | str | None = None,
-        context_sentences: int = 0,
-        order: Order = "score",
-        merge_adjacent: bool = False,
-        diversity: float = 1.0,
-        always_keep: Sequence[str] | Callable[[str], bool] | None = None,
-        batch_size: int = 64,
-        return_nodes: ReturnNodes = "sentence",
-        keep_retrieval_score: bool = False,
-        keep_compression: bool = False,
-        document_key: str | None = AUTO,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
+        **options: Any,  # noqa: ANN401 - the fields of `NodeRetrieverFields`
     ) -> None:
-        options = {
-            "model": model, "scanner": scanner, "scorer": scorer, "device": device, "dtype": dtype,
-            "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
-            "top_k_per_document": top_k_per_document, "threshold": threshold,
-            "require_answer": require_answer, "max_tokens": max_tokens, "prompt": prompt,
-            "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
-            "merge_adjacent": merge_adjacent, "diversity": diversity, "always_keep": always_keep,
-            "batch_size": batch_size,
-            "return_nodes": return_nodes, "keep_retrieval_score": keep_retrieval_score,
-            "keep_compression": keep_compression,
-        }  # fmt: skip
-        self._search = SentenceSearch.of(
-            options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
-        )
-        self._search.choice.check_names()
-        self._first_stage = _checked_first_stage(first_stage, retriever)
-        self._bounds = ReadBounds(read_documents, read_tokens)
-        if filters is not None and not isinstance(filters, MetadataFilters):
-            raise TypeError(
-                f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
-            )
-        self._filters = filters
+        own = NodeRetrieverFields(**options)
+        self._search, self._first_stage, self._bounds = own._search(), own.stage, own.bounds
+        self._filters, self._settings = own.filters, own.shown()
         if nodes is None and isinstance(self._first_stage, str):
             raise ValueError(
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
@@ -172,20 +128,9 @@ class SPScannerRetriever(BaseRetriever):
                 "these find (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
                 "docstore=docstore)), and nodes=[] begins without any"
             )
-        self._settings = _shown_settings(
-            type(self),
-            {
-                **options,
-                "model_kwargs": dict(self._search.choice.model_kwargs) or None,
-                "first_stage": self._first_stage,
-                "read_documents": read_documents,
-                "read_tokens": read_tokens,
-                "filters": filters,
-            },
-        )
         if nodes is None:  # with a first stage, as from_documents(documents, first_stage=...)
             nodes, documents = documents, ()
-        empty = HeldCorpus(NodeHost.of(documents, docstore, document_key))
+        empty = HeldCorpus(NodeHost(by_id(documents), docstore, own.document_key))
         super().__init__(callback_manager, object_map, objects, verbose)
         self._held = empty.adding(as_items(nodes or (), self.object_map))
         self._held.counted()  # now, and not while the first question waits
@@ -219,15 +164,10 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:  # noqa: ANN401
-        """Read the nodes and documents and their word counts from a folder that `persist` wrote.
+        """Read what `persist` wrote; ``options`` are the others of the class, such as ``docstore``.
 
-        Parameters
-        ----------
-        path : str or Path
-            Its arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it is
-            missing, was written by something else, or is damaged.
-        **options
-            The other parameters of the class, such as ``docstore``; `persist` keeps none of them.
+        The folder's arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it
+        is missing, was written by something else, or is damaged.
         """
         retriever = cls((), **options)
         retriever._held = HeldCorpus.load(path, retriever._held.host)
@@ -238,7 +178,6 @@ class SPScannerRetriever(BaseRetriever):
         """Write the nodes and documents, their word counts and their vectors to a folder, whole or not at all.
 
         A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
-
         The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
         anything else, or metadata hold values that JSON cannot keep.
         """
@@ -291,46 +230,18 @@ class SPScannerRetriever(BaseRetriever):
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        held, question = self._held, query.query_str
         passes = None if self._filters is None else node_filter(self._filters)
 
         def admits(scored: NodeWithScore) -> bool:
             return passes is None or passes(scored.node)
 
-        search = self._search
-        bounds = self._bounds.on(search.choice)
-        texts = held.read(question, self._first_stage, bounds, admits, found, search.meaning, cancelled)
-        return search.within(held.counted()[1]).answer(question, texts, FollowedAnswer, cancelled)
-
-
-def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
-    """The first stage, given under either name; raises ``ValueError`` or ``TypeError`` for anything else."""
-    if first_stage is not None and retriever is not None:
-        raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
-    if retriever is None:
-        if first_stage is None:
-            return "bm25"
-        if isinstance(first_stage, str):
-            return check_own_first_stage(first_stage)
-    name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
-    if not isinstance(chosen, BaseRetriever):
-        raise TypeError(
-            f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
+        return self._search.answer_from(
+            self._held,
+            query.query_str,
+            self._first_stage,
+            self._bounds,
+            FollowedAnswer,
+            admits,
+            found,
+            cancelled,
         )
-    return chosen
-
-
-def _shown_settings(kind: type[SPScannerRetriever], settings: Mapping[str, Any]) -> str:
-    """``name=value`` of the settings that differ from the constructor's defaults, without an access token."""
-    return ", ".join(
-        f"{name}={_shown(settings[name])}"
-        for name, parameter in inspect.signature(kind.__init__).parameters.items()
-        if name in settings and (name in _ALWAYS_SHOWN or settings[name] != parameter.default)
-    )
-
-
-def _shown(value: object) -> str:
-    """Objects are shown by the names of their classes, functions by theirs."""
-    if value is None or isinstance(value, str | int | float | Mapping):
-        return repr(value)
-    return str(getattr(value, "__name__", f"<{type(value).__name__}>"))

@@ -33,7 +33,6 @@ from typing_extensions import override
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
     WholeDocuments,
-    check_documents,
     followed,
     kind_of,
     read_found,
@@ -58,14 +57,6 @@ class NodeHost(Host[NodeWithScore]):
     framework = "llama-index"
     items_name = "nodes with scores"
 
-    @classmethod
-    def of(
-        cls, documents: Sequence[BaseNode], docstore: BaseDocumentStore | None, document_key: str | None
-    ) -> Self:
-        """Check the documents; ``ValueError`` if two texts have one id."""
-        check_documents(documents)
-        return cls({document.node_id: document for document in documents}, docstore, document_key)
-
     @override
     def key(self, item: NodeWithScore) -> str:
         return item.node.node_id
@@ -76,7 +67,7 @@ class NodeHost(Host[NodeWithScore]):
 
     @override
     def join(self, items: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
-        sources = source_texts(map(self.document, items), self.documents.values(), self.docstore)
+        sources = source_texts(map(self.document, items), self.documents, self.docstore)
         texts = read_nodes(items, sources, document_key=self.document_key)
         partial = _not_covered(sources, texts)
         wholes = [whole for name in partial if (whole := self._whole(name)) is not None]
