@@ -1,10 +1,12 @@
 """What tests of all rooms share: a scorer that answers as it is told, and ways to look at texts."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.results import ScanResult
 from spscanner_rag.text.units import Unit
 
 
@@ -20,6 +22,15 @@ class ScoredBy:
 
 EQUAL = ScoredBy(lambda query, text, units: [1.0] * len(units))
 """Tells no unit from another."""
+
+
+def result_of(
+    sentences: Sequence[str], logits: Sequence[float], between: str = " ", *, query: str = "q", **fields: Any
+) -> ScanResult:
+    """A result whose text is these sentences."""
+    ends = np.cumsum([len(one) + len(between) for one in sentences]) - len(between)
+    starts = ends - [len(one) for one in sentences]
+    return ScanResult(query, between.join(sentences), starts, ends, np.array(logits, np.float32), **fields)
 
 
 def words(text: str) -> int:

@@ -3,23 +3,21 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
-from spscanner_rag.results.notebook import PARTS, notebook_view
 from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_integer, rank, sigmoid
-from spscanner_rag.results.sentences import Located, Passage, ScoredSentence, shortened
+from spscanner_rag.results.sentences import Located, Passage, ScoredSentence, shortened, shortened_text
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
-from spscanner_rag.text.extras import needed
+from spscanner_rag.text.escaping import escaped
 from spscanner_rag.text.offsets import Offsets, counted
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
-if TYPE_CHECKING:
-    import pandas
+_SHOWN_IN_NOTEBOOKS, _SHOWN_CHARACTERS = 10, 500  # sentences, and characters of each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -311,29 +309,6 @@ class ScanResult:
         """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
         return json.dumps(self.to_dict(offsets), indent=indent, ensure_ascii=True, allow_nan=False)
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """All sentences as a data frame, one in a row, in document order; ``ImportError`` without pandas.
-
-        Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best); its ``attrs``
-        hold ``query``, ``characters`` and ``tokens_read``.
-        """
-        pandas = needed("pandas", "to_pandas", "pandas")
-        places = np.empty(len(self.logits), np.int64)
-        places[rank(self.logits)] = np.arange(1, len(places) + 1)
-        texts = [sentence.text for sentence in self.sentences]
-        columns = {
-            # As objects: a string column would refuse a lone surrogate where pyarrow is installed.
-            "text": pandas.Series(texts, dtype=object),
-            "start": self.starts.copy(),
-            "end": self.ends.copy(),
-            "logit": self.logits.copy(),
-            "score": self.scores.copy(),
-            "rank": places,
-        }
-        frame = pandas.DataFrame(columns)
-        frame.attrs = {"query": self.query, "characters": len(self.text), "tokens_read": self.tokens_read}
-        return frame
-
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.
         arrays = self.starts, self.ends, self.logits
@@ -354,7 +329,22 @@ class ScanResult:
         )
 
     def _repr_html_(self) -> str:
-        return notebook_view(self.query, self.text, self.sentences, self.profile(PARTS), self.tokens_read)
+        """The question and the best sentences with their places, in a notebook: bounded, and without scripts."""
+
+        def shown(text: str) -> str:
+            return escaped(shortened_text(text, _SHOWN_CHARACTERS))
+
+        facts = f"{len(self.text):,} characters · {len(self.logits):,} sentences"
+        if self.tokens_read is not None:
+            facts += f" · {self.tokens_read:,} tokens read"
+        best = "".join(
+            f'<li dir="auto"><b>{each.score:.3f}</b> {shown(each.text)} <i>{shown(each.cite())}</i></li>'
+            for each in self.select(_SHOWN_IN_NOTEBOOKS, order="score")
+        )
+        return (
+            f'<div style="max-width:60em;overflow-wrap:anywhere"><b dir="auto">{shown(self.query)}</b>'
+            f"<div>{facts}</div><ol>{best}</ol></div>"
+        )
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:

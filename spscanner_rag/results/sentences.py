@@ -101,4 +101,9 @@ class Located(Protocol):
 
 def shortened(text: str, characters: int = 60) -> str:
     """The text, quoted, with at most ``characters`` characters."""
-    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
+    return repr(shortened_text(text, characters))
+
+
+def shortened_text(text: str, characters: int) -> str:
+    """The text with at most ``characters`` characters."""
+    return text if len(text) <= characters else text[: characters - 1] + "…"

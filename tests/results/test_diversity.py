@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.lexical.words import stems_of
-from spscanner_rag.results import ScanResult
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.selection import rank, sigmoid
+from tests.fakes import result_of, words
 
 WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])
 TEXTS = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=9)
@@ -69,16 +69,10 @@ def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: f
     ]
 
 
-def result_of(sentences: list[str], logits: list[float]) -> ScanResult:
-    text = " ".join(sentences)
-    starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
-    ends = starts + [len(sentence) for sentence in sentences]
-    return ScanResult("q", text, starts, ends, np.array(logits, np.float32), lambda text: len(text.split()))
-
-
 REPEATED = result_of(
     ["Otters swim in the lake.", "The otter swims in lakes.", "Herons stand still.", "It rained."],
     [3, 2.9, 1, -5],
+    count_tokens=words,
 )
 
 
@@ -103,4 +97,4 @@ def test_an_elbow_ends_at_the_steepest_fall() -> None:
     assert len(result.select("elbow:8-9")) == 5
     assert len(result.select("elbow", threshold=0.92)) == 1
     assert len(result.select("elbow", diversity=0.5)) == 2
-    assert ScanResult("q", "", [], [], []).select("elbow") == ()  # type: ignore[arg-type]
+    assert result_of([], []).select("elbow") == ()

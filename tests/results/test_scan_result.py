@@ -3,7 +3,7 @@
 import copy
 import json
 import pickle
-import sys
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.blocks import Block
-from tests.fakes import words
+from spscanner_rag.text.escaping import visible
+from tests.fakes import result_of, words
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -176,10 +177,7 @@ HOSTILE = "Lone \ud800, \x1b[31m and </script>."
 
 def hostile(logits: list[float]) -> ScanResult:
     sentences = [f"{HOSTILE} {number}" for number in range(len(logits))]
-    starts = [number * (len(HOSTILE) + 5) for number in range(len(logits))]
-    text = "".join(sentence.ljust(len(HOSTILE) + 5) for sentence in sentences)
-    ends = [start + len(sentence) for start, sentence in zip(starts, sentences, strict=True)]
-    return ScanResult("Who \ud800?", text, starts, ends, logits, tokens_read=9)  # type: ignore[arg-type]
+    return result_of(sentences, logits, "  ", query="Who \ud800?", tokens_read=9)
 
 
 LOGITS = st.lists(st.floats(-30, 30, width=32), max_size=8)
@@ -204,32 +202,11 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
     assert "\n" in result.to_json(indent=1)
 
 
-def test_a_data_frame_has_a_row_for_each_sentence() -> None:
-    pytest.importorskip("pandas")
-    result = hostile([1.0, 3.0, -2.0, 3.0])
-    frame = result.to_pandas()
-    assert list(frame.columns) == ["text", "start", "end", "logit", "score", "rank"]
-    assert frame["text"].tolist() == [sentence.text for sentence in result.sentences]
-    assert frame["rank"].tolist() == [3, 1, 4, 2]
-    assert frame["score"].tolist() == result.scores.tolist()
-    assert frame.attrs["tokens_read"] == 9
-    frame.loc[0, "logit"] = 9.0  # a copy: the result stays as it was
-    assert result.logits[0] == 1.0
-    assert hostile([]).to_pandas().empty
-
-
-def test_without_pandas_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]"'):
-        hostile([1.0]).to_pandas()
-
-
 # Counted tokens
 
 
 def counted(**options: object) -> ScanResult:
-    text = "One two three. Four. Five six."
-    return ScanResult("?", text, [0, 15, 21], [14, 20, 30], [1.0, 3.0, 2.0], **options)  # type: ignore[arg-type]
+    return result_of(["One two three.", "Four.", "Five six."], [1.0, 3.0, 2.0], **options)
 
 
 def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
@@ -254,3 +231,60 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     (again,) = tiny_scanner.scan_many([tiny_scanner.pipeline.request("Who signed?", text, units)])
     assert again.tokens_read == result.tokens_read
     assert again.logits.tolist() == result.logits.tolist()
+
+
+# In a notebook
+
+
+class Shown(HTMLParser):
+    """The tags, the attributes and the text of a result's view."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_notebook_shows_the_best_sentences_and_nothing_acts() -> None:
+    sentences = [f"{number} <script>alert(1)</script> \x1b[31m \ud800 &lt;" for number in range(30)]
+    result = result_of(sentences, range(30), "\n", query=sentences[0], tokens_read=7)
+    shown = Shown(result._repr_html_())
+    assert shown.tags <= {"div", "b", "ol", "li", "i", "code"}
+    assert shown.attributes == {"style", "dir"}
+    best = result.select(10, order="score")
+    assert all(f"{one.score:.3f} {visible(one.text)} {one.cite()}" in shown.text for one in best)
+    assert visible(sentences[19]) not in shown.text
+    assert "30 sentences · 7 tokens read" in shown.text
+    assert len(result_of(["\x1b" * 100_000], [0], query="q" * 100_000)._repr_html_()) < 20_000
+    assert "0 sentences" in result_of([], [])._repr_html_()
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9), st.floats(-5, 5, width=32)), max_size=20),
+    st.integers(1, 50),
+)
+def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, int, float]], parts: int) -> None:
+    starts, ends, place = [], [], 0
+    for length, gap, _ in sentences:
+        starts.append(place + gap)
+        ends.append(place + gap + length)
+        place = ends[-1]
+    characters = place + 3
+    logits = [logit for *_, logit in sentences]
+    result = ScanResult("q", "x" * characters, starts, ends, logits)  # type: ignore[arg-type]
+    expected = [0.0] * parts
+    for start, end, score in zip(starts, ends, result.scores.tolist(), strict=True):
+        for part in {character * parts // characters for character in range(start, end)}:
+            expected[part] = max(expected[part], score)
+    if parts <= characters:  # else a character is wider than a part
+        assert result.profile(parts).tolist() == pytest.approx(expected)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.selection import sigmoid
-from tests.fakes import words
+from tests.fakes import result_of, words
 
 # Few different values, so that equal logits are common.
 LOGITS = st.sampled_from([-90.0, -7.5, -1.0, 0.0, 0.25, 3.0, 40.0, 88.0])
@@ -300,9 +300,7 @@ def test_budgets_hold_over_blocks(
 )
 def test_what_has_a_pattern_is_kept_whatever_its_score_is(always_keep: Any, expected: list[int]) -> None:
     sentences = ["The old mill.", "It is of 1911.", "Anne bought it.", "She paid 300 EUR."]
-    starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
-    ends = starts + [len(sentence) for sentence in sentences]
-    result = ScanResult("?", " ".join(sentences), starts, ends, np.float32([-3, -2, 4, -1]), words)
+    result = result_of(sentences, [-3, -2, 4, -1], count_tokens=words)
     assert numbers(result, result.select(top_k=1, always_keep=always_keep)) == expected
     first = numbers(result, result.select(top_k=1, max_tokens=4, always_keep=always_keep))
     assert first == (
