@@ -13,9 +13,9 @@ NEARBY = 1024
 """A chunk is first searched for in this many characters plus four times its length. The whole source is searched
 only if it is not found there."""
 
-GRAM = 16  # characters of the substrings that tell whether a chunk may be in the source at all
-SHORT_GRAM = 8
-"""The same where many texts are searched for in one another; a text below 15 characters is looked for in each."""
+GRAM = 8
+"""Characters of the substrings by which many texts are searched for in one another; a text of less than twice as
+many is looked for in each."""
 
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
@@ -57,7 +57,7 @@ class ChunkLocator:
         near = after + 4 * len(text) + NEARBY
         squeezed = "".join(text.split())
         nearby = self._exact(text, after, near) or self._ignoring_white_space(squeezed, after, near)
-        if nearby or not self._may_hold(squeezed):
+        if nearby or squeezed not in self._squeezed[0]:
             return nearby
         return (
             self._exact(text, after)
@@ -79,20 +79,6 @@ class ChunkLocator:
             return None
         return Location(int(places[at]), int(places[at + len(wanted) - 1]) + 1, False)
 
-    def _may_hold(self, wanted: str) -> bool:
-        """Whether the source may contain a string: all its substrings from some multiple of 16 to the next."""
-        if len(wanted) < 2 * GRAM - 1:
-            return True
-        return any(
-            all(wanted[at : at + GRAM] in self._grams for at in range(start, len(wanted) - GRAM + 1, GRAM))
-            for start in range(GRAM)
-        )
-
-    @cached_property
-    def _grams(self) -> frozenset[str]:
-        squeezed = self._squeezed[0]
-        return frozenset(squeezed[start : start + GRAM] for start in range(0, len(squeezed), GRAM))
-
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:
         """The source without white space, and the position of each remaining character in it: (characters,)."""
@@ -108,21 +94,21 @@ class TextIndex:
         self._grams: dict[str, list[tuple[int, int]]] = {}
         self._short_texts_left = LARGEST_OVERLAPS_TRIED  # each costs a look at all texts
         for number, text in enumerate(self.texts):
-            for at in range(0, len(text) - SHORT_GRAM + 1, SHORT_GRAM):
-                self._grams.setdefault(text[at : at + SHORT_GRAM], []).append((number, at))
+            for at in range(0, len(text) - GRAM + 1, GRAM):
+                self._grams.setdefault(text[at : at + GRAM], []).append((number, at))
 
     def holders(self, text: str) -> Iterator[int]:
         """Indices of texts that contain a text; some may be missing after ``LARGEST_OVERLAPS_TRIED`` tries."""
         wanted = "".join(text.split())
-        if len(wanted) < 2 * SHORT_GRAM - 1:
+        if len(wanted) < 2 * GRAM - 1:
             self._short_texts_left -= 1
             if wanted and self._short_texts_left >= 0:
                 yield from (number for number, own in enumerate(self.texts) if wanted in own)
             return
         tried = 0
-        for first in range(SHORT_GRAM):
-            shifts = range(first, len(wanted) - SHORT_GRAM + 1, SHORT_GRAM)
-            found = [(self._grams.get(wanted[shift : shift + SHORT_GRAM], []), shift) for shift in shifts]
+        for first in range(GRAM):
+            shifts = range(first, len(wanted) - GRAM + 1, GRAM)
+            found = [(self._grams.get(wanted[shift : shift + GRAM], []), shift) for shift in shifts]
             rarest, shift = min(found, key=lambda pair: len(pair[0]))
             for number, at in rarest:
                 if at >= shift and self.texts[number].startswith(wanted, at - shift):

@@ -198,12 +198,8 @@ class JoinedTextBuilder:
         if start >= end:
             return ""
         first = bisect_right(self._part_starts, start) - 1
-        last = bisect_left(self._part_starts, end)
-        shift = self._part_starts[first]
-        if last == first + 1:
-            return self._parts[first][start - shift : end - shift]
-        final = self._parts[last - 1][: end - self._part_starts[last - 1]]
-        return "".join([self._parts[first][start - shift :], *self._parts[first + 1 : last - 1], final])
+        parts, shift = self._parts[first : bisect_left(self._part_starts, end)], self._part_starts[first]
+        return (parts[0] if len(parts) == 1 else "".join(parts))[start - shift : end - shift]
 
     def _close(self) -> None:
         if self.length > self._run.start:

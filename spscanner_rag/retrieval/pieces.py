@@ -138,11 +138,9 @@ def _add_chunks(
     """Add pieces by their offsets, others by their text; returns those with text, and those that did not fit."""
     doubtful = _doubtful(_filled(in_reading_order(own, given), given), given)
     pieces = {n: replace(given[n], start=None) if n in doubtful else given[n] for n in own}
-    guessed = _starts_by_parts(own, pieces)
-    pieces |= {number: replace(pieces[number], start=start) for number, start in guessed.items()}
     ordered = _filled(in_reading_order(own, pieces), pieces)
     if len(ordered) < 2 or all(pieces[number].start is not None for number in ordered):
-        _add_pieces(builder, source, ordered, pieces, guessed)
+        _add_pieces(builder, source, ordered, pieces)
         return ordered, set()
     blocks = _blocks(source, ordered, pieces)
     holders = _holders(blocks, own, pieces)
@@ -151,7 +149,7 @@ def _add_chunks(
     flat = [
         number for n in _in_order([blocks[n] for n in kept], linked) for number in blocks[kept[n]].numbers
     ]
-    starts = _add_pieces(builder, source, flat, pieces, guessed)
+    starts = _add_pieces(builder, source, flat, pieces)
     locators = {host: ChunkLocator(blocks[host].text) for host in holders.values()}
     not_found = set()
     for inner, host in holders.items():
@@ -165,27 +163,6 @@ def _add_chunks(
         span = begin + found.start, begin + found.end
         builder.place(Placed(*span, number, found.exact, anchored=blocks[host].placed))
     return ordered, not_found
-
-
-def _starts_by_parts(numbers: Sequence[int], pieces: Mapping[int, Piece]) -> dict[int, int]:
-    """Where pieces without a place begin that contain one with a place, unless two of these disagree."""
-    filled = [number for number in numbers if pieces[number].text.strip()]
-    loose = [number for number in filled if pieces[number].start is None]
-    placed = [number for number in filled if pieces[number].start is not None]
-    if not loose or not placed:
-        return {}
-    chain_of = _chain_of(numbers, pieces)
-    index = TextIndex([pieces[number].text for number in loose])
-    starts: dict[int, int] = {}
-    for part in placed:
-        for whole in (loose[holder] for holder in index.holders(pieces[part].text)):
-            at = pieces[whole].text.find(pieces[part].text)
-            start = (pieces[part].start or 0) - at
-            if at >= 0 and start >= 0 and chain_of[part] != chain_of[whole]:
-                starts.setdefault(whole, start)
-    moved = {**pieces, **{number: replace(pieces[number], start=start) for number, start in starts.items()}}
-    wrong = _contradicting(_filled(in_reading_order([*placed, *starts], moved), moved), moved)
-    return {number: start for number, start in starts.items() if number not in wrong}
 
 
 def _chain_of(numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
@@ -266,7 +243,6 @@ def _add_pieces(
     source: Hashable,
     numbers: Sequence[int],
     pieces: Pieces,
-    guessed: Container[int] = (),
     white_gap: int = LARGEST_WHITE_GAP,
 ) -> dict[int, int]:
     """Add pieces whose offsets are consistent, and return where each begins; others follow the one before."""
@@ -289,8 +265,7 @@ def _add_pieces(
                 # On a page, the white space may be that before a footer, which has to be a line of its own.
                 builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
         starts[number] = builder.length - shared
-        known = None if number in guessed else start
-        builder.append(text, number, shared=shared, source_start=known)
+        builder.append(text, number, shared=shared, source_start=start)
         before = pieces[number]
     return starts
 

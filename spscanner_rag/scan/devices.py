@@ -31,7 +31,6 @@ operations between the matrix products grows; with more, they wait for memory. M
 _TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160  # the bundled checkpoint's first projection of some sentences
 _REPEATS = 3
 
-_CGROUPS: Final = Path("sys/fs/cgroup")
 _SIBLINGS: Final = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
@@ -181,11 +180,12 @@ def use_threads(threads: int | None = None) -> int:
 def usable_cores(root: Path = Path("/")) -> int:
     """The physical cores that this process may use, at least 1; ``root`` is where the system's files are.
 
-    Its affinity counts, and on Linux the time that its control groups (v1 and v2) allow, rounded up.
+    Its affinity counts, and on Linux the time that its control groups allow, rounded up: of version 1 only those
+    that a container sees as its own.
     """
     # the logical processors of one core share a text; a system without it counts them all
     cores = len({_content(root / _SIBLINGS.format(cpu)) or str(cpu) for cpu in _allowed_cpus()})
-    quotas = [quota for quota in _quotas(root) if quota > 0]
+    quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
     return max(1, min([cores, *map(math.ceil, quotas)]))
 
 
@@ -196,31 +196,21 @@ def _allowed_cpus() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
-def _quotas(root: Path) -> Iterator[float]:
-    """The limits of all control groups that this process is in, in cores."""
-    for line in _content(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "", "")
-        if line.startswith("0::"):  # version 2; beside version 1 it is mounted in a folder of its own
-            for folder in _folders(root / _CGROUPS, path) + _folders(root / _CGROUPS / "unified", path):
-                yield _share(*(_content(folder / "cpu.max").split() or ["max", "1"]))
-        elif "cpu" in controllers.split(","):
-            for folder in _folders(root / _CGROUPS / controllers, path) + _folders(
-                root / _CGROUPS / "cpu", path
-            ):
-                quota, period = _content(folder / "cpu.cfs_quota_us"), _content(folder / "cpu.cfs_period_us")
-                yield _share(quota, period)
+def _limits(root: Path) -> Iterator[str]:
+    """What the control groups that this process is in say of the time of processors and its period."""
+    groups = root / "sys/fs/cgroup"
+    yield " ".join(_content(groups / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    lines = _content(root / "proc/self/cgroup").splitlines()
+    own = Path(next((line[3:] for line in lines if line.startswith("0::")), "").strip("/"))
+    for part in (own, *own.parents):  # in a container only the innermost may be there
+        yield _content(groups / part / "cpu.max")
 
 
-def _folders(mounted: Path, path: str) -> list[Path]:
-    """A group's folder and those of the groups around it. In a container only the innermost may be there."""
-    own = Path(path.strip("/"))
-    return [mounted / part for part in (own, *own.parents)]
-
-
-def _share(quota: str = "", period: str = "", *_: str) -> float:
-    """Processor time for each unit of time; 0 where there is no limit or it cannot be read."""
+def _quota(limit: str) -> float:
+    """Processor time for each unit of time; 0 where there is no limit."""
     try:
-        return max(0.0, int(quota) / int(period))
+        quota, period = map(int, limit.split())
+        return quota / period
     except (ValueError, ZeroDivisionError):
         return 0.0
 

@@ -1,7 +1,5 @@
 """The held corpus: changed, counted, persisted; and which texts are read for a question."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,22 +7,8 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
-
-
-def pieces_of(texts: Sequence[str]) -> list[Piece]:
-    return [Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)]
-
-
-def read(*texts: str) -> list[JoinedText]:
-    return join_pieces(pieces_of(texts))
-
-
-def corpus_of(*texts: str) -> Corpus:
-    return Corpus().with_texts(read(*texts))
-
+from tests.retrieval.searching import joined
 
 NOTES = [f"Note {number}. It rained." for number in range(8)]
 
@@ -40,7 +24,7 @@ def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture)
 
 
 def test_texts_without_a_word_of_the_query_come_last() -> None:
-    corpus = corpus_of(*NOTES, "A viper sleeps.")
+    corpus = Corpus().with_texts(joined([*NOTES, "A viper sleeps."]))
     assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [0, 1, 8]
     assert choose_texts(corpus, "viper", ReadBounds(3))[0] == (0, None)
     assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [0, 1]

@@ -295,7 +295,6 @@ def loose(first: int, last: int, **options: Any) -> Piece:
         pytest.param(
             [loose(0, 12), loose(2, 8), loose(4, 6), loose(4, 6, position=1)], id="within each other"
         ),
-        pytest.param([loose(0, 12), at(4, 6), at(9, 10)], id="around known ones"),
         pytest.param([at(0, 5), piece("\n".join(FACTS[1:3])), loose(3, 6)], id="other white space"),
         pytest.param(
             [

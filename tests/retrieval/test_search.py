@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit, Selection
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 from tests.fakes import EQUAL, ScoredBy
-from tests.retrieval.searching import search
+from tests.retrieval.searching import joined, search
 
 QUERY = "Who signed the treaty?"
 STORY = """\
@@ -27,11 +26,6 @@ The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and 
 Why did they leave the island? Because the well was dry, and because the winter had been long.
 The bell rang twice. Then the rain began. The council had ordered a report in 1908.
 """
-
-
-def read(*documents: str) -> list[JoinedText]:
-    """Whole documents, each a text of its own."""
-    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(documents)])
 
 
 class Words:
@@ -77,7 +71,7 @@ SELECTIONS = st.fixed_dictionaries(
 
 
 def check_as_scanned(scanner: Scanner, text: str, arguments: dict[str, Any]) -> None:
-    hits = search(scanner, QUERY, read(text), Selection(**arguments))
+    hits = search(scanner, QUERY, joined([text]), Selection(**arguments))
     result = scanner.scan(QUERY, text)
     passages = result.select(**arguments)
     assert [(hit.text, hit.score) for hit in hits] == [(p.text, p.score) for p in passages]
@@ -146,7 +140,7 @@ def test_limits(
             taken[number] = taken.get(number, 0) + 1
             expected.append((number, f"w{i} {-logit}."))
     choose = Selection(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
-    hits = search(Words(), QUERY, read(*documents), choose, batch_size=batch_size)
+    hits = search(Words(), QUERY, joined(documents), choose, batch_size=batch_size)
     assert [(hit.joined, hit.text) for hit in hits] == expected
     for hit in hits:
         assert documents[hit.joined][hit.place.source_start : hit.place.source_end] == hit.text
@@ -155,10 +149,10 @@ def test_limits(
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     never = ScoredBy(lambda *_: pytest.fail("scanned"))
     with pytest.raises(ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"):
-        search(never, QUERY, read(STORY), Selection(max_tokens=5))
+        search(never, QUERY, joined([STORY]), Selection(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
         search(never, QUERY, [], Selection(max_tokens=5))
-    assert search(EQUAL, QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []
+    assert search(EQUAL, QUERY, joined([STORY]), Selection(max_tokens=1, count_tokens=len)) == []
 
 
 def test_nothing_to_search() -> None:
@@ -181,5 +175,5 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
             return [np.zeros(len(units), np.float32) for _, _, units in requests]
 
     with pytest.raises(ScanCancelled):
-        search(Deaf(), QUERY, read(FIRST, FIRST), Selection(), batch_size=1, cancelled=lambda: bool(done))
+        search(Deaf(), QUERY, joined([FIRST, FIRST]), Selection(), batch_size=1, cancelled=lambda: bool(done))
     assert done == [1]

@@ -32,22 +32,32 @@ def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
     return [scored.logits for scored in line.run(requests, Meter())]
 
 
-def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are cut."""
+    texts: list[str] = []
+    segment = SentenceSegmenter.segment_in_pieces
+
+    def counted(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
+        texts.append(text)
+        return segment(self, text, between_pieces)
+
+    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted)
+    return texts
+
+
+def test_requests_together_cut_and_prepare_a_text_once(
+    monkeypatch: pytest.MonkeyPatch, cut: list[str]
+) -> None:
     scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
     assert scanner.uses_collection
-    cut: list[str] = []
     prepared: list[str] = []
-    segment, prepare = SentenceSegmenter.segment_in_pieces, Reading.prepare
-
-    def counted_segment(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
-        cut.append(text)
-        return segment(self, text, between_pieces)
+    prepare = Reading.prepare
 
     def counted_prepare(self: Reading, text: str, units: Any = None, *others: Any) -> Any:
         prepared.append(text)
         return prepare(self, text, units, *others)
 
-    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted_segment)
     monkeypatch.setattr(Reading, "prepare", counted_prepare)
     other = "The date is on the stone."
     requests = [ScanRequest(query, text) for text in (TEXT, other) for query in (QUERY, "the date", "stone")]
@@ -61,16 +71,8 @@ def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.Monke
         np.testing.assert_array_equal(ours, alone.logits)
 
 
-def test_cancelled_between_cutting_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_between_cutting_two_texts(cut: list[str]) -> None:
     scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
-    cut: list[str] = []
-    segment = SentenceSegmenter.segment_in_pieces
-
-    def counted(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
-        cut.append(text)
-        return segment(self, text, between_pieces)
-
-    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted)
     requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(5)]
     with pytest.raises(ScanCancelled):
         list(pipeline_of(scanner).run(requests, Meter(cancelled=lambda: len(cut) == 2), together=True))

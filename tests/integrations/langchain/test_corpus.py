@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
-from langchain_core.runnables import RunnableLambda
 
 from langchain_spscanner import SPScannerRetriever
 from tests.integrations.hosts import Reader
@@ -49,36 +48,7 @@ def test_filters_by_both(reader: Reader, notes: list[Document], chosen_by: Any, 
     )
     retriever = SPScannerRetriever.from_documents(notes, **fields)
     assert numbers(retriever.invoke("w", filter=chosen_by)) == expected
-    behind = SPScannerRetriever(first_stage=RunnableLambda(lambda query: notes), documents=notes, **fields)
-    assert numbers(behind.invoke("w", filter=chosen_by)) == expected
     assert numbers(retriever.invoke("w")) == set(range(30))
-
-
-def test_a_filter_on_pages_reads_the_file_and_returns_the_page(reader: Reader) -> None:
-    pages = [Document(f"Page {n}. A treaty.", metadata={"source": "a.pdf", "page": n}) for n in range(3)]
-    retriever = SPScannerRetriever.from_documents(pages, scorer=reader, filter={"page": 1})
-    found = retriever.invoke("treaty")
-    assert {d.metadata["page"] for d in found} == {1}
-    assert len(found) == 2
-    assert reader.read == ["\n\n".join(page.page_content for page in pages)]
-
-
-def test_what_is_no_filter_is_refused_before_any_work(reader: Reader, notes: list[Document]) -> None:
-    with pytest.raises(TypeError, match="filter: got list; expected a function of a Document"):
-        SPScannerRetriever.from_documents(notes, filter=[1])
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader)
-    with pytest.raises(TypeError, match="filter: got int"):
-        retriever.invoke("x", filter=3)
-    assert reader.read == []
-
-
-def test_filters_do_not_change_documents(reader: Reader, notes: list[Document]) -> None:
-    def spoil(document: Document) -> bool:
-        document.metadata["n"] = -1
-        return True
-
-    SPScannerRetriever.from_documents(notes, scorer=reader, filter=spoil).invoke("well")
-    assert numbers(notes) == set(range(30))
 
 
 def test_ids_of_added_documents(notes: list[Document]) -> None:
