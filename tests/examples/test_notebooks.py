@@ -66,6 +66,6 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     _before, after = ["".join(output["text"]) for output in outputs if output.get("name") == "stdout"]
     assert f" {ANSWER}" in after.splitlines()[0]
     pages = ["".join(output["data"].get("text/html", "")) for output in outputs if "data" in output]
-    highlighted, compared = [page for page in pages if page]
-    assert any(ANSWER in marked for marked in re.findall("<mark[^>]*>(.*?)</mark>", highlighted, re.S))
+    listed, compared = [page for page in pages if page]
+    assert ANSWER in listed
     assert "BM25" in compared
