@@ -21,17 +21,10 @@ __all__ = [
     "save_checkpoint",
 ]
 
-_MODULES = {
-    **dict.fromkeys(("Checkpoint", "load_checkpoint", "load_model", "new_model"), "load"),
-    **dict.fromkeys(("local_folder", "locate"), "hub"),
-    "CheckpointError": "file_access",
-    "ScannerSettings": "config",
-    "save_checkpoint": "save",
-}
-
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
     # Whoever writes a file whole imports this package, and loading needs torch, which is slow to import.
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    for module in ("file_access", "config", "hub", "load", "save") if name in __all__ else ():
+        if hasattr(found := import_module(f"{__name__}.{module}"), name):
+            return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

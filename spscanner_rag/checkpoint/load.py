@@ -102,17 +102,16 @@ def load_checkpoint(
     folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files, layout)
-    digests.check(files / SAFETENSORS)
     found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
     refuse_small_vocabulary(config, found, files / CONFIG)
     word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
     own = None
     if settings.meaning is not None and encoder is not None:
         own = read_encoder(files / ENCODER, digests.check)
-    model, has_head = _load_weights(files, config, settings, device, dtype, require_head, layout)
+    model, has_head = _load_weights(files, config, settings, digests, device, dtype, require_head, layout)
     source = "default" if name is None else str(name)
     meaning = _meaning_of(settings, encoder, own, folder, torch.device(device), dtype, hub)
-    rest = has_head, word_vectors, tuple(digests.checked), meaning, encoder, own and own[0]
+    rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own and own[0]
     return Checkpoint(model, settings, found, source, folder, published, *rest)
 
 
@@ -164,8 +163,7 @@ def load_model(
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)
-    digests.check(folder / SAFETENSORS)
-    return _load_weights(folder, config, settings, device, dtype, require_head)[0]
+    return _load_weights(folder, config, settings, digests, device, dtype, require_head)[0]
 
 
 def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
@@ -213,6 +211,7 @@ def _load_weights(
     folder: Path,
     config: Mamba2Config,
     settings: ScannerSettings,
+    digests: Digests,
     device: torch.device | str,
     dtype: torch.dtype,
     require_head: bool,
@@ -243,6 +242,7 @@ def _load_weights(
         ) from None
     expected = {name: shape for name, shape in tensor_shapes(model).items() if name not in absent}
     verify_headers(headers, expected, folder)
+    digests.check(folder / SAFETENSORS)  # now that it is no larger than its tensors
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
     return model.eval(), has_head

@@ -274,7 +274,7 @@ class _Rehearsal(pickle._Unpickler):
 
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
         if (module, name) == ("collections", "OrderedDict"):
-            return OrderedDict
+            return _empty_dict
         if module == "torch._utils" and name in _REBUILDING:
             return _within_storage if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
         # types of storages, and dtypes, are no functions to call
@@ -290,6 +290,12 @@ class _Rehearsal(pickle._Unpickler):
         if kind != "storage" or type(elements) is not int:
             raise _ForeignObjectError(f"persistent id {kind!r}")
         return elements
+
+
+def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
+    if arguments:  # torch.save fills it afterwards; copies of a large one could fill the memory
+        raise _ForeignObjectError("an OrderedDict made from something else")
+    return OrderedDict()
 
 
 def _within_storage(

@@ -17,6 +17,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from tests.lexical.tables import table_of
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
+FILES = ["config.json", "model.safetensors", "tokenizer.json"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SETTINGS = ScannerSettings(
     reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}

@@ -7,9 +7,8 @@ import pytest
 
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.checkpoint.file_access import LARGEST_JSON, CheckpointError, read_bytes, read_json
-from tests.checkpoint.conftest import refused, remove_digests
+from tests.checkpoint.conftest import FILES, refused, remove_digests
 
-FILES = ("config.json", "model.safetensors", "tokenizer.json")
 KINDS = {
     "a folder, a pipe": os.mkfifo,
     "a folder": os.mkdir,

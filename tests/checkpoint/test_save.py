@@ -13,15 +13,11 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import ScannerSettings, save, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import SETTINGS, refused
+from tests.checkpoint.conftest import FILES, SETTINGS, refused
 
 
 def test_saved_files(folder: Path) -> None:
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    ]
+    assert sorted(path.name for path in folder.iterdir()) == FILES
     config = json.loads((folder / "config.json").read_text())
     digests = config["spscanner"].pop("sha256")
     assert sorted(digests) == ["config", "model.safetensors", "tokenizer.json"]

@@ -314,6 +314,7 @@ def read_all(folder: Path) -> dict[str, torch.Tensor]:
             Calls(torch._utils._rebuild_meta_tensor_no_storage, torch.float32, (2,), (1,), False),
             "meta_tensor",
         ),
+        (Calls(collections.OrderedDict, [("a", 1)]), "an OrderedDict made from something else"),
     ],
     ids=lambda value: value.what[0].__name__ if isinstance(value, Calls) else "",
 )

@@ -75,20 +75,6 @@ def test_special_tokens_are_counted_as_text() -> None:
 
 
 @pytest.mark.usefixtures("no_tiktoken_cache")
-def test_an_encoding_that_cannot_be_fetched_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tiktoken.load
-
-    def offline(path: str) -> bytes:
-        raise ConnectionError(f"no network for {path}")
-
-    monkeypatch.setattr(tiktoken.load, "read_file", offline)
-    with pytest.raises(
-        OSError, match=r"p50k_base.*could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"
-    ):
-        resolve_counter("p50k_base")
-
-
-@pytest.mark.usefixtures("no_tiktoken_cache")
 def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import requests
     import tiktoken.load
@@ -107,7 +93,7 @@ def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: py
     assert tiktoken.load.read_file is read_file
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE")
-    with pytest.raises(OSError, match="could not be fetched"):
+    with pytest.raises(OSError, match=r"could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"):
         resolve_counter("p50k_base")
     assert asked
 
