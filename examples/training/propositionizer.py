@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, get_linear_schedule_with_warmup
 
-from spscanner_rag.lab.synthesis.sources import json_objects
+from spscanner_rag.lab.evidence.questions import json_objects
 
 Example = tuple[list[int], list[int]]  # tokens of a passage and of its propositions
 _NO_LABEL = -100  # torch's cross-entropy leaves it out
@@ -76,7 +76,7 @@ def read_examples(paths: list[Path], tokenizer: Any, most_tokens: int) -> list[E
     """The examples of some files that are short enough, as tokens."""
     examples, left_out, expected = list[Example](), 0, "an object with strings under 'sources' and 'targets'"
     for path in paths:
-        for number, _, record in json_objects(path, expected):
+        for number, record in json_objects(path, expected):
             source, target = record.get("sources"), record.get("targets")
             try:
                 wanted = json.loads(target) if isinstance(target, str) else target

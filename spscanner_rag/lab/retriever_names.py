@@ -78,9 +78,10 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     """Load the scorer with a name of one of the forms in `KINDS`; errors list them, or say what to install."""
     check_name(name)
     kind, model, parts = NameParts.of(name)
-    unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
-    keep = options.keep_texts
-    own_device = None if device == "auto" else device  # None: sentence-transformers chooses
+    unit, device, dtype, keep = options.unit, options.device, options.dtype, options.keep_texts
+    # with None sentence-transformers chooses
+    loading: dict[str, Any] = {"device": None if device == "auto" else device}
+    trusted: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     match kind:
         case "scanner":
             own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
@@ -88,18 +89,14 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
         case "bm25":
             return baselines.BM25(unit, keep_texts=keep)
         case "dense":
-            return baselines.Dense(
-                model or "minilm", unit, device=own_device, trust_remote_code=trusted, keep_texts=keep
-            )
+            return baselines.Dense(model or "minilm", unit, **loading, **trusted, keep_texts=keep)
         case "latechunking":
             return baselines.LateChunking(model or "minilm", unit, keep_texts=keep)
         case "crossencoder":
             dtype = "float32" if dtype == "auto" else dtype
-            return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
+            return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, **trusted)
         case "lateinteraction":
-            return baselines.LateInteraction(
-                model or "minilm", unit, device=own_device, trust_remote_code=trusted
-            )
+            return baselines.LateInteraction(model or "minilm", unit, **loading, **trusted)
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "remote":
@@ -111,7 +108,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
 
             return BlockSearch(model, unit, device=device, keep_texts=keep)
         case "propositions":
-            dense = baselines.Dense(device=own_device)
+            dense = baselines.Dense(**loading)
             return baselines.Propositions(model, dense, unit, titles=options.titles, device=device)
         case "cascade":
             first, second = (scorer_of(part, options) for part in parts)

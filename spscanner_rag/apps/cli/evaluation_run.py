@@ -34,6 +34,7 @@ from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_b
 from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
 from spscanner_rag.lab.evaluation.result import Result
 from spscanner_rag.lab.evaluation.retriever_identity import identity_of
+from spscanner_rag.lab.evaluation.run import Plan
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
 from spscanner_rag.lab.evidence.chunking import is_chunking, read_chunking
@@ -96,32 +97,34 @@ def run_evaluation(
 
 def _study_of(data: Sequence[Path], options: EvaluationOptions) -> tuple[Study, list[Document], int]:
     """The study, its documents, and the number of their bad lines that were left out."""
-    settings, measured, sample = options.settings, options.measured, (options.max_questions, options.seed)
+    settings, sample = options.settings, (options.max_questions, options.seed)
     judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
     exact = len(data) == 1 and is_chunking(data[0])
     is_corpus = options.corpus or options.among is not None or judged_folder is not None or exact
-    own: dict[str, Any] = {
-        "cutoffs": measured,
-        "aggregation": options.aggregation,
-        "first_stages": options.stages(is_corpus, few=exact),
-        "read_documents": options.read_documents,
-    }
+    plan = Plan(
+        first_stages=options.stages(is_corpus, few=exact),
+        read_documents=options.read_documents,
+        among=options.among,
+        characters=options.document_characters,
+        cutoffs=options.measured,
+        aggregation=options.aggregation,  # type: ignore[arg-type]  # a known one
+        exact=exact,
+    )
     if judged_folder is not None:
         of_files = "among document_characters held_out max_questions"
         options.refuse(of_files, "with a folder in BEIR's layout; expected it with question files")
         judged = read_beir(judged_folder, options.split)
-        return judged_study_of(settings, judged, options.seed, **own), list(judged.documents), 0
+        return judged_study_of(settings, judged, plan, options.seed), list(judged.documents), 0
     documents, bad = (read_chunking(data[0]), 0) if exact else _documents(data, options)
     if is_corpus:
-        own |= {"among": options.among, "characters": options.document_characters, "exact": exact}
-        return corpus_study_of(settings, documents, *sample, **own), documents, bad
+        return corpus_study_of(settings, documents, plan, *sample), documents, bad
     scanners = scanners_among(settings) if options.context_ablation else []
     study = study_of(
         [*settings, *(shorter for name in scanners for shorter in ablations(name))],
         documents,
+        plan,
         *sample,
         calibration=options.calibration,
-        cutoffs=measured,
         answered=options.answers is not None,
     )
     return study, documents, bad
@@ -201,9 +204,9 @@ class Answering:
         sets: list[AnswerSet] = []
         with progress_bars(None) as bars:
             for source in sources:
-                shown = replace(asker, progress=new_bar(bars, f"answers from {source.label}"))
+                show = new_bar(bars, f"answers from {source.label}")
                 form: Any = options.answer_form  # one of the known ones
-                sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
+                sets.append(answer_from(source, self.questions, self.model, self.judge, asker, form, show))
         rows = answer_rows(sets, self.study.seed)
         write_whole(out / "answers.jsonl", "".join(f"{json.dumps(line)}\n" for line in answer_lines(sets)))
         content = {

@@ -1,7 +1,7 @@
 """Answers of a language model to questions on documents, and how good they are in words and to a judge."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,15 +32,6 @@ WINDOW_TOKENS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerTask:
-    """A question with reference answers, of which one match is enough, and the texts to answer it from."""
-
-    question: Question
-    contexts: tuple[str, ...]  # one text, or windows to combine the answers of
-    length: AnswerLength = "sentence"  # that the model is asked for
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision of the judge."""
 
@@ -63,39 +54,35 @@ class AnswerScore:
     verdict: Verdict | None  # None if the judge was not asked
 
 
-def scored_answers(
+def answer_score(
+    question: Question,
+    contexts: Sequence[str],
+    length: AnswerLength,
     model: LanguageModel,
-    tasks: Iterable[AnswerTask],
     judge: LanguageModel | None,
     asker: Asker,
-) -> list[AnswerScore]:
-    """Let a language model answer questions, and score the answers; without a judge by their words alone.
+) -> AnswerScore:
+    """Let a language model answer a question, and score the answer; without a judge by its words alone.
 
-    Tasks are consumed as needed, so that a generator need not hold all documents in memory. The paper's script
-    sets the judge's temperature to 0 and asks for a sentence or a paragraph, depending on the benchmark; "phrase"
-    suits token F1 and exact match against short answers.
+    ``contexts`` are the text to answer from, or windows to combine the answers of. One match with a right answer
+    is enough. The paper's script sets the judge's temperature to 0 and asks for a sentence or a paragraph,
+    depending on the benchmark; "phrase" suits token F1 and exact match against short answers.
     """
-    kept: list[AnswerTask] = []  # in the order of the answers; without their contexts, which may be large
-    windows: list[int] = []  # contexts of each
-
-    def prompts() -> Iterator[str]:
-        for task in tasks:
-            kept.append(replace(task, contexts=()))
-            windows.append(len(task.contexts))
-            yield from _prompts(task)
-
-    replies = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker)
-    answers = {i: answer_in(reply.text) for i, reply in enumerate(replies) if reply.text is not None}
-    verdicts: dict[int, Verdict] = {}
-    if judge is not None:
-        found = _verdicts(judge, [(kept[i], text) for i, (text, _) in answers.items()], asker)
-        verdicts = dict(zip(answers, found, strict=True))
-    return [
-        _score(kept[i], answers[i], verdicts.get(i))
-        if i in answers
-        else AnswerScore(None, reply.error, True, None, None, None, None)
-        for i, reply in enumerate(replies)
-    ]
+    reply = _reply(question, contexts, length, model, asker)
+    if reply.text is None:
+        return AnswerScore(None, reply.error, True, None, None, None, None)
+    text, marked = answer_in(reply.text)
+    references, choices = references_of(question.answers), question.choices
+    if choices:
+        picked, f1 = choice_in(text, choices), None
+        match = float(picked is not None and choices[picked].strip() in references)
+    else:
+        f1, match = token_f1(text, references), exact_match(text, references)
+    if judge is None:
+        return AnswerScore(text, None, marked, f1, match, None, None)
+    prompts = (judge_prompt(question.text, reference, text, choices) for reference in references)
+    verdict = _verdict([asker.reply(judge, prompt) for prompt in prompts])  # one for each, as in the paper
+    return AnswerScore(text, None, marked, f1, match, verdict.correct, verdict)
 
 
 def references_of(answers: Iterable[str]) -> tuple[str, ...]:
@@ -143,59 +130,20 @@ def document_windows(
     return tuple(text[starts[first] : ends[last]] for first, last in ranges)
 
 
-def _prompts(task: AnswerTask) -> Iterator[str]:
-    question, count = task.question, len(task.contexts)
+def _reply(
+    question: Question, contexts: Sequence[str], length: AnswerLength, model: LanguageModel, asker: Asker
+) -> Reply:
+    """The reply to a question; those from several windows are joined by one more prompt, if none failed."""
+    count, asked = len(contexts), (question.choices, length)
     if count == 1:
-        yield answer_prompt(question.text, task.contexts[0], question.choices, task.length)
-        return
-    for number, window in enumerate(task.contexts, 1):
-        yield window_prompt(question.text, window, f"{number} of {count}", question.choices, task.length)
-
-
-def _joined(
-    replies: Iterator[Reply],
-    tasks: Sequence[AnswerTask],
-    windows: Sequence[int],
-    model: LanguageModel,
-    asker: Asker,
-) -> list[Reply]:
-    """The reply to each task; those from several windows are joined by one more prompt."""
-    parts = [[next(replies) for _ in range(number)] for number in windows]
-    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in parts]
-    to_join = [i for i, reply in enumerate(whole) if reply is None]
-    joining = (
-        aggregation_prompt(
-            tasks[i].question.text,
-            [without_thoughts(part.text or "") for part in parts[i]],
-            tasks[i].question.choices,
-            tasks[i].length,
-        )
-        for i in to_join
-    )
-    for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
-        whole[i] = reply
-    return [reply for reply in whole if reply is not None]
-
-
-def _first_failure(replies: Sequence[Reply]) -> Reply | None:
-    """The failure of the first window without a reply, which makes an answer impossible; None if all have one."""
-    for number, reply in enumerate(replies, 1):
-        if reply.error is not None:
-            return Reply(None, f"window {number} of {len(replies)}: {reply.error}")
-    return None
-
-
-def _verdicts(
-    judge: LanguageModel, answered: Sequence[tuple[AnswerTask, str]], asker: Asker
-) -> list[Verdict]:
-    """Ask the judge about every answer, once for each of its references, as the paper does."""
-    prompts = (
-        judge_prompt(task.question.text, reference, answer, task.question.choices)
-        for task, answer in answered
-        for reference in references_of(task.question.answers)
-    )
-    replies = iter(asker.ask(judge, prompts))
-    return [_verdict([next(replies) for _ in references_of(task.question.answers)]) for task, _ in answered]
+        return asker.reply(model, answer_prompt(question.text, contexts[0], *asked))
+    parts = []
+    for number, window in enumerate(contexts, 1):
+        reply = asker.reply(model, window_prompt(question.text, window, f"{number} of {count}", *asked))
+        if reply.text is None:
+            return Reply(None, f"window {number} of {count}: {reply.error}")
+        parts.append(without_thoughts(reply.text))
+    return asker.reply(model, aggregation_prompt(question.text, parts, *asked))
 
 
 def _verdict(replies: Sequence[Reply]) -> Verdict:
@@ -208,15 +156,3 @@ def _verdict(replies: Sequence[Reply]) -> Verdict:
         unparsable=unknown - len(errors),
         errors=errors,
     )
-
-
-def _score(task: AnswerTask, answer: tuple[str, bool], verdict: Verdict | None) -> AnswerScore:
-    text, marked = answer
-    references, choices = references_of(task.question.answers), task.question.choices
-    if choices:
-        picked, f1 = choice_in(text, choices), None
-        match = float(picked is not None and choices[picked].strip() in references)
-    else:
-        f1, match = token_f1(text, references), exact_match(text, references)
-    correct = None if verdict is None else verdict.correct
-    return AnswerScore(text, None, marked, f1, match, correct, verdict)

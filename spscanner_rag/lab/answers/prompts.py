@@ -1,7 +1,7 @@
 """The prompts for answers and for their judge, and what the replies say."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Literal
 
@@ -43,11 +43,6 @@ _BARE = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _NOTHING_MORE = re.compile(r"\W*\Z")
 
 
-def question_sections(question: str, choices: Sequence[str]) -> dict[str, str]:
-    """The sections that every prompt has: the question and, if it is a multiple-choice question, the options."""
-    return {"QUESTION": question, **({"OPTIONS": listed(choices)} if choices else {})}
-
-
 def answer_prompt(
     question: str, context: str, choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
@@ -56,8 +51,7 @@ def answer_prompt(
         "Answer a question from a text. The text may be a selection of sentences of a longer document: connect "
         "what belongs together."
     )
-    sections = {**question_sections(question, choices), "TEXT": context}
-    return fenced_prompt(instructions, sections, _closing("the text", choices, length))
+    return _prompt(instructions, question, choices, {"TEXT": context}, _closing("the text", choices, length))
 
 
 def window_prompt(
@@ -68,8 +62,8 @@ def window_prompt(
         f"Answer a question from part {place} of a long document; neighbouring parts overlap. If this part does "
         "not hold the answer, say so, and say what in it bears on the question."
     )
-    sections = {**question_sections(question, choices), "PART": window}
-    return fenced_prompt(instructions, sections, _closing("this part", choices, length, or_none=True))
+    closing = _closing("this part", choices, length, ', or "not in this part"')
+    return _prompt(instructions, question, choices, {"PART": window}, closing)
 
 
 def aggregation_prompt(
@@ -82,13 +76,13 @@ def aggregation_prompt(
         "part that lacks the answer says nothing about the others."
     )
     parts = {f"PART {number} OF {len(replies)}": reply.strip() for number, reply in enumerate(replies, 1)}
-    sections = {**question_sections(question, choices), **parts}
-    return fenced_prompt(instructions, sections, _closing("these answers", choices, length))
+    return _prompt(instructions, question, choices, parts, _closing("these answers", choices, length))
 
 
-def listed(choices: Sequence[str]) -> str:
-    """The options of a multiple-choice question, each after a letter."""
-    return "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
+def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
+    """The prompt for the judge; question, options and both answers are fenced as documents are."""
+    answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
+    return _prompt(_CHOICE_RULES if choices else _FREEFORM_RULES, question, choices, answers, _CLOSING)
 
 
 def answer_in(reply: str) -> tuple[str, bool]:
@@ -98,13 +92,6 @@ def answer_in(reply: str) -> tuple[str, bool]:
     if not marks:
         return reply, False
     return reply[marks[-1].end() :].strip().partition("\n")[0].strip(" \t\r*_`"), True
-
-
-def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
-    """The prompt for the judge; question, options and both answers are fenced as documents are."""
-    answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
-    sections = {**question_sections(question, choices), **answers}
-    return fenced_prompt(_CHOICE_RULES if choices else _FREEFORM_RULES, sections, _CLOSING)
 
 
 def decision_in(reply: str) -> bool | None:
@@ -128,12 +115,19 @@ def decision_in(reply: str) -> bool | None:
     return last[1].lower() == "yes"
 
 
-def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none: bool = False) -> str:
+def _prompt(
+    instructions: str, question: str, choices: Sequence[str], material: Mapping[str, str], closing: str
+) -> str:
+    letters = zip(ascii_uppercase, choices, strict=False)
+    options = {"OPTIONS": "\n".join(f"{letter}. {choice}" for letter, choice in letters)} if choices else {}
+    return fenced_prompt(instructions, {"QUESTION": question, **options, **material}, closing)
+
+
+def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none: str = "") -> str:
     form = (
         "the letter of exactly one option, a full stop and the option's words" if choices else _KINDS[length]
     )
-    none = ', or "not in this part"' if or_none else ""
     return (
         f"Reason step by step from {source}: write your reasons after the word REASON and a colon. Then write, "
-        f"on the last line, the word ANSWER, a colon and your answer: {form}{none}."
+        f"on the last line, the word ANSWER, a colon and your answer: {form}{or_none}."
     )

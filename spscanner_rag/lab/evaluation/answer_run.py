@@ -1,24 +1,25 @@
 """Lets a language model answer the questions of a run, from what each retriever finds or from whole documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, replace
+from threading import Event
 from typing import NamedTuple
 
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
-    AnswerTask,
+    answer_score,
     best_words,
     document_windows,
     references_of,
     retrieved_context,
-    scored_answers,
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.corpora import segmenter_for
 from spscanner_rag.lab.evaluation.rows import length_bin
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
+from spscanner_rag.lab.evaluation.statistics import Average, Rate, Sample, rate
 from spscanner_rag.lab.evaluation.tables import Share, Table
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked as AskedQuestion
@@ -117,23 +118,29 @@ def answer_from(
     judge: LanguageModel | None,
     asker: Asker,
     length: AnswerLength | None = None,
+    progress: Callable[[int], object] = lambda done: None,
 ) -> AnswerSet:
-    """Score a model's answers to `questions_with_answers` from one source; the asker's counts start anew.
+    """Score a model's answers to `questions_with_answers` from one source; ``progress`` gets the questions done.
 
     Without a ``length`` each is asked for in the form that its question names, else in a sentence.
     """
-    asker.asked.clear()
+    asker = replace(asker, stop=Event())  # counts anew
 
-    def tasks() -> Iterator[AnswerTask]:
+    def tasks() -> Iterator[tuple[Question, tuple[str, ...]]]:
         for document, question in questions:
-            contexts = source.contexts(document, question)
-            form: AnswerLength = length or question.answer_form or "sentence"  # type: ignore[assignment]
-            yield AnswerTask(question, contexts, form)
+            yield question, source.contexts(document, question)
 
-    scores = scored_answers(model, tasks(), judge, asker)
-    answers = (ScoredAnswer(*asked, score) for asked, score in zip(questions, scores, strict=True))
-    judging = Asked() if judge is None else asker.asked.get(judge, Asked())
-    return AnswerSet(source.label, tuple(answers), asker.asked.get(model, Asked()), judging)
+    def scored(task: tuple[Question, tuple[str, ...]]) -> AnswerScore:
+        form: AnswerLength = length or task[0].answer_form or "sentence"  # type: ignore[assignment]
+        return answer_score(*task, form, model, judge, asker)
+
+    answers: list[ScoredAnswer] = []
+    with closing(asker.in_order(tasks(), scored)) as scores:
+        for asked, score in zip(questions, scores, strict=True):
+            answers.append(ScoredAnswer(*asked, score))
+            progress(len(answers))
+    judging = Asked() if judge is None else asker.asked(judge)
+    return AnswerSet(source.label, tuple(answers), asker.asked(model), judging)
 
 
 _SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
@@ -223,16 +230,12 @@ def _score(
     score: Callable[[ScoredAnswer], float | None],
     average: Average,
     seed: int,
-) -> dict[str, object] | None:
+) -> Rate | None:
     pairs: dict[str, list[tuple[float, str]]] = {}
     for answer in answers:
         if (value := score(answer)) is not None:
             pairs.setdefault(answer.document.source, []).append((value, answer.document.doc_id))
-    if not pairs:
-        return None
-    samples = {source: Sample.of(pairs[source]) for source in sorted(pairs)}
-    found = estimate(samples, average, seed=seed)
-    return {"value": found.value, "ci_low": found.low, "ci_high": found.high, "questions": found.questions}
+    return rate({source: Sample.of(pairs[source]) for source in sorted(pairs)}, average, seed)
 
 
 def _counts(asked: Asked) -> dict[str, int]:

@@ -11,15 +11,9 @@ import numpy as np
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.rows import by_setting
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
-from spscanner_rag.lab.evaluation.tables import Share, Table, shown
+from spscanner_rag.lab.evaluation.statistics import Average, Rate, Sample, rate
+from spscanner_rag.lab.evaluation.tables import Table, shown
 from spscanner_rag.lab.evidence.calibration import THRESHOLD, Bins, Reliability, auroc
-
-
-class Rate(Share):
-    """A share of questions, and their number."""
-
-    questions: int
 
 
 class CalibrationRow(TypedDict):
@@ -133,14 +127,11 @@ def _row(
 
 
 def _alarms(questions: Mapping[str, Sequence[Record]], average: Average, seed: int) -> Rate | None:
-    if not questions:
-        return None
     samples = {
         source: Sample(np.array(_highest(group)) >= THRESHOLD, [record.doc_id for record in group])
         for source, group in questions.items()
     }
-    found = estimate(samples, average, seed=seed)
-    return Rate(value=found.value, ci_low=found.low, ci_high=found.high, questions=found.questions)
+    return rate(samples, average, seed)
 
 
 def _highest(records: Iterable[Record]) -> list[float]:

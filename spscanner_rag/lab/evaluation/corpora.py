@@ -236,43 +236,36 @@ def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -
     return int(starts[best]), int(stops[best])
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the documents of a corpus that are read for a question are chosen.
+def asked_of(corpus: Corpus, query: str, right: int, among: int | None) -> Sequence[int]:
+    """The numbers of the documents asked: all, or ``among`` of them, the ``right`` one and the nearest by BM25.
+
+    Where fewer documents share a word with the question, others follow in the order of the corpus.
+    """
+    documents = corpus.units("document")
+    if among is None:
+        return documents.every
+    near = documents.index(documents.every).best_texts(query, among)
+    others = dict.fromkeys([*(int(key) for key, _ in near), *documents.every])
+    others.pop(right)
+    return sorted([right, *list(others)[: among - 1]])
+
+
+def read_of(
+    corpus: Corpus, query: str, asked: Sequence[int], first_stage: Scorer | str | None, most: int
+) -> Sequence[int]:
+    """Those of the documents asked that are read, at most so many after a first stage, in the order of the corpus.
 
     The first stage is None to read all of them, "bm25" for the index of the framework retrievers (sentences and
-    their surroundings), or a retriever, by its best chunk of each document, as in a vector store.
+    their surroundings), or a retriever, by its best chunk of each document, as in a vector store. BM25 leaves out
+    documents that share no word with the question, however few are left.
     """
-
-    among: int | None = None  # this many, the right document and the hardest others; None for all
-    first_stage: Scorer | str | None = None
-    documents: int = 10  # that are read after a first stage, at most
-
-    def asked_of(self, corpus: Corpus, query: str, right: int) -> Sequence[int]:
-        """The numbers of the documents asked: the ``right`` one, and the nearest to the question by BM25.
-
-        Where fewer documents share a word with the question, others follow in the order of the corpus.
-        """
-        documents = corpus.units("document")
-        if self.among is None:
-            return documents.every
-        near = documents.index(documents.every).best_texts(query, self.among)
-        others = dict.fromkeys([*(int(key) for key, _ in near), *documents.every])
-        others.pop(right)
-        return sorted([right, *list(others)[: self.among - 1]])
-
-    def read_of(self, corpus: Corpus, query: str, asked: Sequence[int]) -> Sequence[int]:
-        """Those of the documents asked that are read, in the order of the corpus.
-
-        BM25 leaves out documents that share no word with the question, however few are left.
-        """
-        if self.first_stage is None or len(asked) <= self.documents:
-            return asked
-        if isinstance(self.first_stage, str):
-            found = corpus.units("sentence").index(asked).best_texts(query, self.documents)
-            places = [int(key) for key, _ in found]
-        else:
-            (scores,) = corpus.units("chunk").scores(self.first_stage, [query], asked, asked)
-            ranked = best_first([document_score(own) for own in scores])
-            places = [place for place, _ in ranked[: self.documents]]
-        return sorted(asked[place] for place in places)
+    if first_stage is None or len(asked) <= most:
+        return asked
+    if isinstance(first_stage, str):
+        found = corpus.units("sentence").index(asked).best_texts(query, most)
+        places = [int(key) for key, _ in found]
+    else:
+        (scores,) = corpus.units("chunk").scores(first_stage, [query], asked, asked)
+        ranked = best_first([document_score(own) for own in scores])
+        places = [place for place, _ in ranked[:most]]
+    return sorted(asked[place] for place in places)

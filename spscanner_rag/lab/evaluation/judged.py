@@ -10,18 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json, parse_object
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evaluation.corpora import Corpus
-from spscanner_rag.lab.evaluation.records import Record, RecordFile
+from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import COST_HEADS, COSTS, Result
-from spscanner_rag.lab.evaluation.run import Ask
+from spscanner_rag.lab.evaluation.run import Ask, Plan
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.study import NO_STAGE, Study, arguments_of, asks_of_corpora, check_long
+from spscanner_rag.lab.evaluation.study import Study, arguments_of, asks_of
 from spscanner_rag.lab.evaluation.tables import Table, percent, shown
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
-from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
-from spscanner_rag.results.document_score import Aggregation, best_first, document_score
-from spscanner_rag.scorers import Progress, Scorer
+from spscanner_rag.lab.evidence.metrics import ranking_metrics
+from spscanner_rag.lab.evidence.questions import DataError, Document, Question, json_objects, numbered_lines
+from spscanner_rag.lab.evidence.sampling import Asked
+from spscanner_rag.results.document_score import best_first, document_score
+from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
 Ranking = Sequence[tuple[str, float]]  # ids of documents and their scores, the best first
@@ -114,28 +115,10 @@ def read_qrels(path: Path) -> Qrels:
 class JudgedAsk(Ask):
     """One setting that ranks the documents of a judged corpus for all queries."""
 
-    judged: JudgedCorpus
-    corpus: Corpus
+    qrels: Qrels
 
-    def run(
-        self,
-        scorers: Mapping[Setting, Scorer],
-        titles: dict[str, str],
-        count_tokens: CountTokens,
-        file: RecordFile,
-        progress: Progress | None = None,
-    ) -> None:
-        """Rank for all queries without a record, then write the rankings as a run of TREC."""
-        titles.update((document.text, document.title) for document in self.judged.documents)
-        folder = file.path.parent
-        for done, (qid, text) in enumerate(self.judged.queries.items(), 1):
-            if (*self.setting.key, self.judged.name, qid, qid) not in file.records:
-                ranking, record = self._ranked(scorers, qid, text, count_tokens)
-                line = {"setting": self.setting.key, "query": qid, "ranking": ranking}
-                append_records(folder / RANKINGS, [line])  # first: a record says that its ranking is kept
-                file.add([record])
-            if progress is not None:
-                progress(done, self.questions)
+    def finish(self, folder: Path) -> None:
+        """Write the rankings as a run of TREC."""
         label = self.setting.label
         plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", label).strip("-.")[:80]
         name = f"{plain}-{hashlib.sha256(label.encode()).hexdigest()[:6]}.trec"
@@ -143,54 +126,51 @@ class JudgedAsk(Ask):
         own = (line for line in kept if tuple(line["setting"]) == self.setting.key)
         write_run(folder / name, {line["query"]: line["ranking"] for line in own}, label)
 
-    def _ranked(
-        self, scorers: Mapping[Setting, Scorer], qid: str, query: str, count_tokens: CountTokens
-    ) -> tuple[Ranking, Record]:
-        (scored,) = self.score(scorers, self.corpus, [query])
-        documents = [self.corpus.documents[number] for number in scored.read]
+    def records(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        corpus: Corpus,
+        asked: Sequence[Asked],
+        count_tokens: CountTokens,
+        folder: Path,
+    ) -> Iterator[Record]:
+        """The record of a query, whose ranking is kept first."""
+        ((_, query),) = asked
+        (scored,) = self.score(scorers, corpus, [query.text])
+        documents = [corpus.documents[number] for number in scored.read]
         ranking = [
             (documents[number].doc_id, score)
-            for number, score in best_first([document_score(own, self.aggregation) for own in scored.logits])
+            for number, score in best_first(
+                [document_score(own, self.plan.aggregation) for own in scored.logits]
+            )
             if np.isfinite(score)  # a document without units is not ranked
         ][:MOST_RANKED]
-        pool = self.corpus.units(self.setting.unit, scorers[self.scorer]).pool(scored.read, count_tokens)
-        record = Record(
+        line = {"setting": self.setting.key, "query": query.qid, "ranking": ranking}
+        append_records(folder / RANKINGS, [line])
+        names = [name for name, _ in ranking]
+        pool = corpus.units(self.setting.unit, scorers[self.scorer]).pool(scored.read, count_tokens)
+        yield Record(
             *self.setting.key,
-            source=self.judged.name,
+            source=corpus.source,
             split="",
-            doc_id=qid,
-            qid=qid,
+            doc_id=query.qid,
+            qid=query.qid,
             characters=sum(len(document.text) for document in documents),
-            metrics=document_ranking_metrics(
-                [name for name, _ in ranking], self.judged.qrels[qid], self.cutoffs
-            ),
+            metrics=document_ranking_metrics(names, self.qrels[query.qid], self.plan.cutoffs),
             seconds=scored.seconds,
             documents_read=len(scored.read),
             tokens_read=int(pool.tokens.sum()),
             index_megabytes=scored.index_megabytes,
         )
-        return ranking, record
 
 
-def judged_study_of(
-    settings: Sequence[Setting],
-    judged: JudgedCorpus,
-    seed: int = 0,
-    *,
-    first_stages: Sequence[str] = (NO_STAGE,),
-    read_documents: int = 10,
-    cutoffs: Sequence[int] = CUTOFFS,
-    aggregation: Aggregation = "max",
-) -> Study:
+def judged_study_of(settings: Sequence[Setting], judged: JudgedCorpus, plan: Plan, seed: int = 0) -> Study:
     """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`."""
-    check_long(settings, aggregation)
-    corpus = Corpus(judged.name, judged.documents)
-    asks = [
-        JudgedAsk(**vars(ask) | {"questions": len(judged.queries)}, judged=judged, corpus=corpus)
-        for ask in asks_of_corpora(
-            settings, [corpus], first_stages, read_documents, cutoffs=cutoffs, aggregation=aggregation
-        )
+    queries = [  # on no document, but each with a name of its own
+        (Document(qid, judged.name, "", "", ()), Question(qid, text, ()))
+        for qid, text in judged.queries.items()
     ]
+    corpus, questions = Corpus(judged.name, judged.documents, queries), {judged.name: ()}
     content = json.dumps([judged.queries, judged.qrels], sort_keys=True).encode("ascii")
     digest = {"judgements": hashlib.sha256(content).hexdigest()}
 
@@ -200,12 +180,12 @@ def judged_study_of(
     return Study(
         "judged",
         settings,
-        {judged.name: ()},
+        questions,
         seed,
-        asks=asks,
-        arguments=arguments_of([corpus], None, None, cutoffs, aggregation) | digest,
+        asks=[JudgedAsk(**vars(ask), qrels=judged.qrels) for ask in asks_of(settings, [corpus], plan)],
+        arguments=arguments_of([corpus], questions, plan) | digest,
         tested=(TESTED, TESTED),
-        cutoffs=cutoffs,
+        plan=plan,
         completed=completed,
     )
 
@@ -263,20 +243,14 @@ def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:
 
 
 def _records(folder: Path, name: str) -> Iterator[tuple[str, dict[str, object]]]:
-    path, known = _file(folder, f"{name}.jsonl"), set()
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = parse_object(line)
-            own = record["_id"]
-        except (ValueError, KeyError) as error:
-            raise DataError(
-                f"{path}, line {number}: expected a JSON object with _id and text, got {error}"
-            ) from None
+    path, known, expected = _file(folder, f"{name}.jsonl"), set(), "a JSON object with _id and text"
+    for number, record in json_objects(path, expected):
+        own = record.get("_id")
         if not isinstance(own, str) or own in known:
             fault = "twice" if isinstance(own, str) else "that is no string"
-            raise DataError(f"{path}, line {number}: got the id {own!r:.80} {fault}; expected each once")
+            raise DataError(
+                f"{path}, line {number}: got the id {own!r:.80} {fault}; expected {expected}, each once"
+            )
         known.add(own)
         yield own, record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.corpora import Corpus
-from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder
+from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import AVERAGES
@@ -39,9 +39,12 @@ class Result:
     cutoffs: Sequence[int] = CUTOFFS  # numbers of units of the metrics
 
     @cached_property
-    def find(self) -> Find:
-        """Looks a row up."""
-        return finder(self.rows)
+    def _places(self) -> dict[tuple[str, str, str, int | None, str], Row]:
+        return {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in self.rows}
+
+    def find(self, setting: Setting, metric: str, k: int | None, source: str) -> Row | None:
+        """The row of a metric, if there is one."""
+        return self._places.get((*setting.key, metric, k, source))
 
     @property
     def recalls(self) -> list[Column]:

@@ -1,13 +1,12 @@
 """The rows of a result, from the records of a run: means over sources and questions, intervals, paired tests."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, TypedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict
 
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import AVERAGES, Sample, estimate, paired_test
+from spscanner_rag.lab.evaluation.statistics import AVERAGES, Estimate, Sample, estimate, paired_test
 
 TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers of the same unit
 
@@ -20,8 +19,8 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 """Where the bins of document length begin, in characters; the last has no end (the paper's Figure 3)."""
 
 
-class Row(TypedDict):
-    """One number of a result, as in ``results.json``, with its numbers of questions and documents."""
+class Row(Estimate):
+    """One number of a result, as in ``results.json``."""
 
     source: str  # or "macro" (mean of the sources), "micro" (mean of all questions)
     split: str
@@ -29,11 +28,6 @@ class Row(TypedDict):
     unit: str
     metric: str
     k: int | None
-    value: float
-    ci_low: float | None
-    ci_high: float | None
-    questions: int
-    documents: int
 
 
 class Difference(TypedDict):
@@ -50,15 +44,7 @@ class Difference(TypedDict):
     questions: int
 
 
-Value = Callable[[Record], Any]  # a number of a record
-
-Find = Callable[[Setting, str, int | None, str], Row | None]  # the row of a setting, metric, k and source
-
-
-def finder(rows: Iterable[Row]) -> Find:
-    """A function that looks rows up."""
-    found = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
-    return lambda setting, metric, k, source: found.get((*setting.key, metric, k, source))
+Values = dict[tuple[str, int | None], float | None]  # of a record, by metric and k
 
 
 def by_setting(
@@ -95,19 +81,15 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
                 found.append((average, every, estimate(samples, average, seed=seed)))
             for source, own_splits, own in found:
                 rows.append(
-                    Row(
-                        source=source,
-                        split="+".join(sorted(own_splits - {""})),
-                        retriever=setting.name,
-                        unit=setting.unit,
-                        metric=metric,
-                        k=k,
-                        value=own.value,
-                        ci_low=own.low,
-                        ci_high=own.high,
-                        questions=own.questions,
-                        documents=own.documents,
-                    )
+                    {
+                        "source": source,
+                        "split": "+".join(sorted(own_splits - {""})),
+                        "retriever": setting.name,
+                        "unit": setting.unit,
+                        "metric": metric,
+                        "k": k,
+                        **own,
+                    }
                 )
     return rows
 
@@ -128,18 +110,18 @@ def differences_of(
             samples = paired_samples(records, first, second, metric)
             if not samples[0]:
                 continue
-            result = paired_test(*samples, "macro", seed=seed)
+            difference, p_value = paired_test(*samples, seed=seed)
             found.append(
                 Difference(
                     first=first.label,
                     second=second.label,
                     metric=metric,
                     average="macro",
-                    difference=result.difference.value,
-                    ci_low=result.difference.low,
-                    ci_high=result.difference.high,
-                    p_value=result.p_value,
-                    questions=result.difference.questions,
+                    difference=difference["value"],
+                    ci_low=difference["ci_low"],
+                    ci_high=difference["ci_high"],
+                    p_value=p_value,
+                    questions=difference["questions"],
                 )
             )
     return found
@@ -153,72 +135,57 @@ def paired_samples(
     both = [grouped.get(setting, {}) for setting in (first, second)]
     asked = [{record.key[2:] for group in sources.values() for record in group} for sources in both]
     shared = asked[0] & asked[1]
-    one, other = (
-        {
-            source: [record for record in group if record.key[2:] in shared]
-            for source, group in sources.items()
-        }
-        for sources in both
-    )
-    return _samples(one, metric), _samples(other, metric)
+
+    def samples(sources: Mapping[str, Sequence[Record]]) -> dict[str, Sample]:
+        found = {}
+        for source, group in sources.items():
+            pairs = [(r.metrics.get(metric, 0.0), r.doc_id) for r in group if r.key[2:] in shared]
+            if pairs:
+                found[source] = Sample.of(pairs)
+        return found
+
+    return samples(both[0]), samples(both[1])
 
 
 def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
     """Every metric with its k, and a sample of it for each source that has one."""
     records = [record for group in sources.values() for record in group]
-    for name in dict.fromkeys(name for record in records for name in record.metrics):
-        metric, _, k = name.partition("@")
-        yield metric, int(k) if k else None, _samples(sources, name)
-    for k in records[0].tokens:
+    names = dict.fromkeys(name for record in records for name in record.metrics)
+    costs = [name for name in _COSTS if all(getattr(record, name) is not None for record in records)]
 
-        def tokens(record: Record, k: str = k) -> int:
-            return record.tokens[k]
+    def plain(record: Record) -> Values:
+        # a metric that is not defined for a question (no chunk holds half of its evidence) counts as 0
+        found: Values = {_name_and_k(name): record.metrics.get(name, 0.0) for name in names}
+        tokens = {("tokens", int(k)): number for k, number in record.tokens.items()}
+        return found | tokens | {(name, None): getattr(record, name) for name in costs}
 
-        yield "tokens", int(k), _samples_of(sources, tokens)
-    for name in _COSTS:
-        if all(getattr(record, name) is not None for record in records):
-            yield name, None, _samples_of(sources, attrgetter(name))
-    for low, samples in _by_bin(
-        sources, lambda record: {length_bin(record.characters): record.metrics.get("recall@10", 0.0)}
-    ):
-        yield "recall_by_length", low, samples
-    for k in records[0].positions:
+    def in_bins(record: Record) -> Values:
+        found: Values = {
+            ("recall_by_length", length_bin(record.characters)): record.metrics.get("recall@10", 0.0)
+        }
+        for k, places in record.positions.items():  # it counts in every tenth that has any of its evidence
+            found |= {(f"recall_by_position@{k}", part): value for part, value in enumerate(places, 1)}
+        return found
 
-        def places(record: Record, k: str = k) -> dict[int, float | None]:
-            return dict(enumerate(record.positions[k], 1))
+    for values_of in (plain, in_bins):
+        found: dict[tuple[str, int | None], dict[str, list[tuple[float, str]]]] = {}
+        for source, group in sources.items():
+            for record in group:
+                for key, value in values_of(record).items():
+                    if value is not None:
+                        found.setdefault(key, {}).setdefault(source, []).append((value, record.doc_id))
+        for metric, k in (
+            found if values_of is plain else sorted(found, key=lambda key: (key[0], key[1] or 0))
+        ):
+            samples = {source: Sample.of(pairs) for source, pairs in found[metric, k].items()}
+            yield metric, k, samples
 
-        # a question counts in every tenth that has any of its evidence
-        for part, samples in _by_bin(sources, places):
-            yield f"recall_by_position@{k}", part, samples
+
+def _name_and_k(name: str) -> tuple[str, int | None]:
+    metric, _, k = name.partition("@")
+    return metric, int(k) if k else None
 
 
 def length_bin(characters: int) -> int:
     """Where the bin of a document's length begins."""
     return LENGTH_EDGES[bisect_right(LENGTH_EDGES, characters) - 1]
-
-
-def _by_bin(
-    sources: Mapping[str, Sequence[Record]], values_of: Callable[[Record], Mapping[int, float | None]]
-) -> Iterator[tuple[int, dict[str, Sample]]]:
-    found: dict[int, dict[str, list[tuple[float, str]]]] = {}
-    for source, records in sources.items():
-        for record in records:
-            for number, value in values_of(record).items():
-                if value is not None:
-                    own = found.setdefault(number, {}).setdefault(source, [])
-                    own.append((value, record.doc_id))
-    for number in sorted(found):
-        yield number, {source: Sample.of(pairs) for source, pairs in found[number].items()}
-
-
-def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, Sample]:
-    # a metric that is not defined for a question (no chunk holds half of its evidence) counts as 0
-    return _samples_of(sources, lambda record: record.metrics.get(metric, 0.0))
-
-
-def _samples_of(sources: Mapping[str, Sequence[Record]], value: Value) -> dict[str, Sample]:
-    return {
-        source: Sample.of([(value(record), record.doc_id) for record in records])
-        for source, records in sources.items()
-        if records
-    }

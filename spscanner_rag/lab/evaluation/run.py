@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.cascade import Cascade
 from spscanner_rag.baselines.propositions import Propositions
-from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, Reading
+from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, asked_of, read_of
 from spscanner_rag.lab.evaluation.costs import PeakMemory, gigaflops_of, index_megabytes
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -59,6 +61,19 @@ def documents_alone(questions: Mapping[str, Sequence[Asked]]) -> Iterator[Corpus
             yield Corpus(source, (document,), [(document, question) for question in own])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How questions are asked of corpora, and what is measured."""
+
+    first_stages: Sequence[str] = ("none",)  # or "bm25", or a retriever; "none" reads everything
+    read_documents: int = 10  # after a first stage, at most
+    among: int | None = None  # the documents that a question is asked of: all, or so many of the hardest
+    characters: int | None = None  # most of a document
+    cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
+    aggregation: Aggregation = "max"  # how a document is scored by its units
+    exact: bool = False  # evidence is measured by characters, too
+
+
 class Scored(NamedTuple):
     """The documents that were scored for a question, the logits, and what they cost."""
 
@@ -74,20 +89,23 @@ class Scored(NamedTuple):
 class Ask:
     """All questions of a run that one setting is asked.
 
-    Without a ``reading``, all questions on a document are asked of it alone, in one call. With ``calibrate``,
-    the sigmoids of the scores are probabilities, and the questions may include unanswerable ones.
+    Each is asked of a corpus by itself, or, if not ``together``, all questions on a document of it alone, in one
+    call. With ``calibrate``, the sigmoids of the scores are probabilities, and the questions may include
+    unanswerable ones.
     """
 
     setting: Setting  # that the records name
     scorer: Setting  # the plain setting, whose scorer is asked
     corpora: Corpora
-    questions: int  # their number
-    reading: Reading | None = None  # how the documents that are read are chosen
-    stage: Setting | None = None  # whose scorer is the first stage, if a retriever is
+    plan: Plan = Plan()
+    stage: Setting | str | None = None  # the first stage, as in `read_of`, or whose scorer it is
+    together: bool = False
     calibrate: bool = False
-    cutoffs: Sequence[int] = CUTOFFS
-    aggregation: Aggregation = "max"  # how a document is scored by its units
-    exact: bool = False  # whether the characters of the evidence are measured too
+
+    @property
+    def questions(self) -> int:
+        """Their number."""
+        return sum(len(corpus.asked) for corpus in self.corpora())
 
     def run(
         self,
@@ -98,17 +116,21 @@ class Ask:
         progress: Progress | None = None,
     ) -> None:
         """Ask all questions that have no record in the file; fills ``titles`` by the texts being read."""
-        done = 0
+        done, every = 0, self.questions
         for corpus in self.corpora():
             titles.clear()
             titles.update((document.text, document.title) for document in corpus.documents)
-            for group in [corpus.asked] if self.reading is None else [[asked] for asked in corpus.asked]:
+            for group in [[asked] for asked in corpus.asked] if self.together else [corpus.asked]:
                 waiting = [asked for asked in group if self._key(*asked) not in file.records]
                 if waiting:
-                    file.add(self._records(scorers, corpus, waiting, count_tokens))
+                    file.add(self.records(scorers, corpus, waiting, count_tokens, file.path.parent))
                 done += len(group)
                 if progress is not None:
-                    progress(done, self.questions)
+                    progress(done, every)
+        self.finish(file.path.parent)
+
+    def finish(self, folder: Path) -> None:
+        """Write what else there is when all questions have a record."""
 
     def score(
         self, scorers: Mapping[Setting, Scorer], corpus: Corpus, queries: Sequence[str], right: int = 0
@@ -117,10 +139,10 @@ class Ask:
 
         The queries share their time equally. Indexes of a corpus are made before the clock starts.
         """
-        scorer, reading = scorers[self.scorer], self.reading
+        scorer, plan = scorers[self.scorer], self.plan
         units = corpus.units(self.setting.unit, scorer)
         memory = PeakMemory()
-        if reading is None:
+        if not self.together:
             units.units(0)  # cut before the clock starts
             begun = time.perf_counter()
             answers: list[float | None] = []
@@ -130,16 +152,16 @@ class Ask:
                 Scored([0], own, seconds, peak, None, answerable)
                 for own, answerable in zip(logits, answers, strict=True)
             ]
-        if self.stage is not None:
-            reading = replace(reading, first_stage=scorers[self.stage])
         (query,) = queries
-        collection = reading.asked_of(corpus, query, right)
-        reading.read_of(corpus, query, collection)
+        collection = asked_of(corpus, query, right, plan.among)
+        stage = scorers[self.stage] if isinstance(self.stage, Setting) else self.stage
+        chosen = partial(read_of, corpus, query, collection, stage, plan.read_documents)
+        chosen()
         if self.setting.has_index:
             indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
             units.scores(indexed, queries, collection, collection)
         begun = time.perf_counter()
-        read = reading.read_of(corpus, query, collection)
+        read = chosen()
         (own,) = units.scores(scorer, queries, read, collection)
         seconds = time.perf_counter() - begun
         megabytes = index_megabytes(scorer, units, collection)
@@ -148,12 +170,13 @@ class Ask:
     def _key(self, document: Document, question: Question) -> tuple[str, ...]:
         return *self.setting.key, document.source, document.doc_id, question.qid
 
-    def _records(
+    def records(
         self,
         scorers: Mapping[Setting, Scorer],
         corpus: Corpus,
         asked: Sequence[Asked],
         count_tokens: CountTokens,
+        folder: Path,
     ) -> Iterator[Record]:
         """The records of questions on one document; none for evidence without a sentence, only white space."""
         document = asked[0][0]
@@ -175,12 +198,14 @@ class Ask:
             )
             if question.answerable:
                 own = units.place(right, evidence)
-                metrics = measure(pool, values, own, self.cutoffs)
-                more["tokens"] = {str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()}
-                if self.exact:
+                metrics = measure(pool, values, own, self.plan.cutoffs)
+                more["tokens"] = {
+                    str(k): n for k, n in tokens_at(values, pool.tokens, self.plan.cutoffs).items()
+                }
+                if self.plan.exact:
                     spans = units.place(right, Spans(*np.array(question.evidence, np.int64).T))
                     metrics |= character_metrics(pool.spans, values, list(zip(*spans, strict=True)))
-                if self.reading is None:
+                if not self.together:
                     text, cut = document.text, units.units(0)
                     metrics |= self._answers(scorer, question, text, [cut[i] for i in best_first(values)])
                     ranks = evidence_ranks(pool.spans, values, own)
@@ -191,7 +216,7 @@ class Ask:
                     more["gigaflops"] = gigaflops_of(scorer, question.text, text, cut)
                 else:
                     is_right = [number == right for number in scored.read]
-                    metrics |= document_metrics(scored.logits, is_right, self.aggregation)
+                    metrics |= document_metrics(scored.logits, is_right, self.plan.aggregation)
                     more |= {"documents_read": len(scored.read), "tokens_read": int(pool.tokens.sum())}
             yield Record(
                 *self.setting.key,
@@ -214,7 +239,7 @@ class Ask:
         """Whether a right answer is in the best of the ``ranked`` units, by their number and by their words."""
         texts = [text[unit.start : unit.end] for unit in ranked]
         answers = {
-            "answer_recall": answer_recall_at(texts, question.answers, self.cutoffs),
+            "answer_recall": answer_recall_at(texts, question.answers, self.plan.cutoffs),
             "answer_recall_at_words": answer_recall_at_words(texts, question.answers),
         }
         if isinstance(scorer, Propositions) and question.answers:
@@ -274,14 +299,12 @@ def document_metrics(
     return {f"document_{name}": found[name] for name in names}
 
 
-def recall_by_position(
-    sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
-) -> list[float | None]:
-    """The share of the evidence sentences found in each of ``bins`` parts of the document (Figure 13), or None.
+def recall_by_position(sentences: Spans, found: NDArray[np.bool_], characters: int) -> list[float | None]:
+    """The share of the evidence sentences found in each tenth of the document (Figure 13), or None.
 
     A sentence counts in the part that its middle is in.
     """
-    places = (sentences.starts + sentences.ends) * bins // (2 * characters)
-    there = np.bincount(places, minlength=bins).tolist()
-    seen = np.bincount(places, weights=found, minlength=bins).tolist()
+    places = (sentences.starts + sentences.ends) * POSITION_BINS // (2 * characters)
+    there = np.bincount(places, minlength=POSITION_BINS).tolist()
+    seen = np.bincount(places, weights=found, minlength=POSITION_BINS).tolist()
     return [hits / all_there if all_there else None for hits, all_there in zip(seen, there, strict=True)]

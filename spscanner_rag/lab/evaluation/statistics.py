@@ -9,11 +9,12 @@ single question, there is no interval.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from spscanner_rag.lab.evaluation.tables import Share
 
 RESAMPLES, FLIPS = 2_000, 10_000
 LEVEL = 0.95
@@ -37,23 +38,16 @@ class Sample:
         return cls([value for value, _ in pairs], [document for _, document in pairs])
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean, its interval (None for a single question), and the number of questions and documents."""
+class Rate(Share):
+    """A mean, its interval (None for a single question), and the number of questions."""
 
-    value: float
-    low: float | None
-    high: float | None
     questions: int
+
+
+class Estimate(Rate):
+    """A `Rate` with the number of documents."""
+
     documents: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairedTest:
-    """The first retriever's mean minus the second's, and its two-sided p value."""
-
-    difference: Estimate
-    p_value: float
 
 
 def estimate(samples: Mapping[str, Sample], average: Average = "macro", *, seed: int = 0) -> Estimate:
@@ -65,17 +59,25 @@ def estimate(samples: Mapping[str, Sample], average: Average = "macro", *, seed:
     if questions > len(samples):
         means = _resampled_means(samples, average, seed)
         low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-    return Estimate(value, low, high, questions, documents)
+    return Estimate(value=value, ci_low=low, ci_high=high, questions=questions, documents=documents)
+
+
+def rate(samples: Mapping[str, Sample], average: Average, seed: int) -> Rate | None:
+    """`estimate` without the number of documents; None for no sample."""
+    if not samples:
+        return None
+    found = estimate(samples, average, seed=seed)
+    return Rate(
+        value=found["value"], ci_low=found["ci_low"], ci_high=found["ci_high"], questions=found["questions"]
+    )
 
 
 def paired_test(
-    first: Mapping[str, Sample],
-    second: Mapping[str, Sample],
-    average: Average = "macro",
-    *,
-    seed: int = 0,
-) -> PairedTest:
-    """Compare two retrievers on the same questions, in the same order, by a sign-flip permutation test.
+    first: Mapping[str, Sample], second: Mapping[str, Sample], *, seed: int = 0
+) -> tuple[Estimate, float]:
+    """Compare the macro means of two retrievers on the same questions, in the same order, by a permutation test.
+
+    Returns the first retriever's mean minus the second's, and its two-sided p value.
 
     If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
     chosen documents and counts how often the difference of means is at least as large as the one found, in
@@ -84,9 +86,9 @@ def paired_test(
     differences = {
         name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
     }
-    difference = estimate(differences, average, seed=seed)
-    parts = np.concatenate([share * sums for share, sums in _shares(differences, average)])
-    return PairedTest(difference, sign_flip_p(parts, FLIPS, seed))
+    difference = estimate(differences, seed=seed)
+    parts = np.concatenate([share * sums for share, sums in _shares(differences, "macro")])
+    return difference, sign_flip_p(parts, FLIPS, seed)
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:

@@ -8,17 +8,16 @@ from functools import partial
 from typing import Literal
 
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
-from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of
+from spscanner_rag.lab.evaluation.corpora import Corpus, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result, characters_table, corpora_table, documents_table
 from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
-from spscanner_rag.lab.evaluation.run import Ask, documents_alone
+from spscanner_rag.lab.evaluation.run import Ask, Plan, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from spscanner_rag.lab.evidence.questions import Document, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
-from spscanner_rag.results.document_score import Aggregation
 
 Questions = Mapping[str, Sequence[Asked]]  # by source, from `sample_questions`
 
@@ -39,14 +38,14 @@ class Study:
     seed: int  # of the intervals
     asks: Sequence[Ask]
     arguments: Mapping[str, object]  # what must not change before the run resumes
+    plan: Plan
     tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)  # metrics, of one unit and across
-    cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
     completed: Callable[[Result, Sequence[Record]], Result] = lambda result, records: result  # adds tables
 
     @property
     def stages(self) -> list[Setting]:
         """The settings whose scorers are first stages."""
-        return list(dict.fromkeys(ask.stage for ask in self.asks if ask.stage is not None))
+        return list(dict.fromkeys(ask.stage for ask in self.asks if isinstance(ask.stage, Setting)))
 
     def result(self, records: Sequence[Record]) -> Result:
         """Tables of metrics, paired tests of the first setting and each other, and what the kind of study adds."""
@@ -56,17 +55,17 @@ class Study:
         same_unit, across = self.tested
         pairs = [(settings[0], other) for other in settings[1:]]
         differences = differences_of(answerable, pairs, self.seed, same_unit=same_unit, across=across)
-        return self.completed(Result(rows, differences, settings, cutoffs=self.cutoffs), records)
+        return self.completed(Result(rows, differences, settings, cutoffs=self.plan.cutoffs), records)
 
 
 def study_of(
     settings: Sequence[Setting],
     documents: Sequence[Document],
+    plan: Plan,
     per_source: int | None = None,
     seed: int = 0,
     *,
     calibration: bool = False,
-    cutoffs: Sequence[int] = CUTOFFS,
     answered: bool = False,
 ) -> Study:
     """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing.
@@ -87,17 +86,15 @@ def study_of(
     unanswerable = sample_questions(documents, per_source, seed, answerable=False) if calibration else {}
     sources = sorted({*questions, *unanswerable})
     both = {source: [*questions.get(source, ()), *unanswerable.get(source, ())] for source in sources}
-    arguments: dict[str, object] = {"questions": digest_of(questions)}
-    if tuple(cutoffs) != CUTOFFS:
-        arguments["cutoffs"] = list(cutoffs)
-    if calibration:
-        arguments["calibration"] = digest_of(unanswerable)
+    arguments = {
+        "questions": digest_of(questions),
+        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
+        **({"calibration": digest_of(unanswerable)} if calibration else {}),
+    }
 
     def ask(setting: Setting) -> Ask:
-        own = both if setting in calibrated else questions
-        number = sum(map(len, own.values()))
-        corpora = partial(documents_alone, own)
-        return Ask(setting, setting, corpora, number, calibrate=setting in calibrated, cutoffs=cutoffs)
+        corpora = partial(documents_alone, both if setting in calibrated else questions)
+        return Ask(setting, setting, corpora, plan, calibrate=setting in calibrated)
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
         if not calibration:
@@ -115,7 +112,7 @@ def study_of(
         seed,
         asks=[ask(setting) for setting in settings],
         arguments=arguments,
-        cutoffs=cutoffs,
+        plan=plan,
         completed=completed,
     )
 
@@ -123,104 +120,58 @@ def study_of(
 def corpus_study_of(
     settings: Sequence[Setting],
     documents: Sequence[Document],
+    plan: Plan,
     per_source: int | None = None,
     seed: int = 0,
-    *,
-    first_stages: Sequence[str] = (NO_STAGE,),
-    read_documents: int = 10,
-    among: int | None = None,
-    characters: int | None = None,
-    cutoffs: Sequence[int] = CUTOFFS,
-    aggregation: Aggregation = "max",
-    exact: bool = False,
 ) -> Study:
-    """The run that asks each question of all documents of its source, or of the hardest ``among`` of them.
-
-    Each first stage is "none" (read everything), "bm25" or the name of a retriever; after it at most
-    ``read_documents`` are read. Retrievers that have an index read everything. ``exact``: evidence is measured by
-    characters, too.
-    """
-    check_long(settings, aggregation)
-    least = among or (1 if exact else 2)
-    corpora = corpora_of(documents, per_source, seed, least=least, characters=characters)
+    """The run that asks each question of the documents of its source."""
+    least = plan.among or (1 if plan.exact else 2)
+    corpora = corpora_of(documents, per_source, seed, least=least, characters=plan.characters)
     questions = {corpus.source: corpus.asked for corpus in corpora}
-    asks = list(asks_of_corpora(
-        settings, corpora, first_stages, read_documents, among, cutoffs=cutoffs, aggregation=aggregation
-    ))  # fmt: skip
 
     def completed(result: Result, records: Sequence[Record]) -> Result:
-        exactly = [characters_table(result)] if exact else []
-        tables = [documents_table(result), corpora_table(corpora), *exactly]
-        return replace(result, tables=tables)
+        exactly = [characters_table(result)] if plan.exact else []
+        return replace(result, tables=[documents_table(result), corpora_table(corpora), *exactly])
 
     return Study(
         "corpora",
         settings,
         questions,
         seed,
-        asks=[replace(ask, exact=exact) for ask in asks],
-        arguments=arguments_of(corpora, among, characters, cutoffs, aggregation),
+        asks=list(asks_of(settings, corpora, plan)),
+        arguments=arguments_of(corpora, questions, plan),
         tested=DOCUMENT_TESTED,
-        cutoffs=cutoffs,
+        plan=plan,
         completed=completed,
     )
 
 
-def asks_of_corpora(
-    settings: Sequence[Setting],
-    corpora: Sequence[Corpus],
-    first_stages: Sequence[str],
-    read_documents: int,
-    among: int | None = None,
-    *,
-    cutoffs: Sequence[int] = CUTOFFS,
-    aggregation: Aggregation = "max",
-) -> Iterator[Ask]:
-    """One for each setting and first stage."""
-    questions = sum(len(corpus.asked) for corpus in corpora)
-    for setting in settings:
-        for name in [NO_STAGE] if setting.has_index else first_stages:
-            asked, reading = setting, Reading(among)
-            if name != NO_STAGE:
-                asked = setting.varied(f"{read_documents} documents by {name}")
-                reading = Reading(among, WORDS, read_documents)
-            yield Ask(
-                asked,
-                setting,
-                lambda: corpora,
-                questions,
-                reading,
-                stage=None if name in (NO_STAGE, WORDS) else Setting(name, "chunk"),
-                cutoffs=cutoffs,
-                aggregation=aggregation,
-            )
-
-
-def arguments_of(
-    corpora: Sequence[Corpus],
-    among: int | None,
-    characters: int | None,
-    cutoffs: Sequence[int],
-    aggregation: Aggregation,
-) -> dict[str, object]:
-    """What must not change before a run on corpora resumes."""
-    return {
-        "questions": digest_of({corpus.source: corpus.asked for corpus in corpora}),
-        "corpora": {corpus.source: corpus.digest for corpus in corpora},
-        "among": among,
-        "document_characters": characters,
-        "aggregation": None if aggregation == "max" else aggregation,
-        "cutoffs": None if tuple(cutoffs) == CUTOFFS else list(cutoffs),
-    }
-
-
-def check_long(settings: Sequence[Setting], aggregation: Aggregation) -> None:
-    """Raise ``ValueError`` for the aggregation "long" of units that are not whole documents."""
-    if aggregation == "long" and any(setting.unit != "document" for setting in settings):
+def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) -> Iterator[Ask]:
+    """One for each setting and first stage; retrievers that have an index read everything."""
+    if plan.aggregation == "long" and any(setting.unit != "document" for setting in settings):
         raise ValueError(
             '--aggregation: got "long" for units that are parts of documents; expected --unit document, and a '
             "retriever that reads them whole"
         )
+    for setting in settings:
+        for name in [NO_STAGE] if setting.has_index else plan.first_stages:
+            stage: Setting | str | None = None
+            if name != NO_STAGE:
+                stage = WORDS if name == WORDS else Setting(name, "chunk")
+            asked = setting.varied(f"{plan.read_documents} documents by {name}") if stage else setting
+            yield Ask(asked, setting, lambda: corpora, plan, stage, together=True)
+
+
+def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) -> dict[str, object]:
+    """What must not change before a run on corpora resumes."""
+    return {
+        "questions": digest_of(questions),
+        "corpora": {corpus.source: corpus.digest for corpus in corpora},
+        "among": plan.among,
+        "document_characters": plan.characters,
+        "aggregation": None if plan.aggregation == "max" else plan.aggregation,
+        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
+    }
 
 
 def digest_of(questions: Questions) -> str:

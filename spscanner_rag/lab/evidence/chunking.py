@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, Document, Question
+from spscanner_rag.lab.evidence.questions import DataError, Document, Question, expecting
 
 QUESTIONS, TEXTS = "questions_df.csv", "corpora"
 
@@ -46,13 +46,9 @@ def read_chunking(folder: Path) -> list[Document]:
 
 
 def _spans(row: Mapping[str, str], text: str, where: str) -> tuple[tuple[int, int], ...]:
-    try:
+    with expecting("references, a JSON list of content, start_index, end_index", where):
         references: Any = parse_json(row.get("references") or "")
         quoted = [(int(each["start_index"]), int(each["end_index"]), each["content"]) for each in references]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(
-            f"{where}: got {error!r:.80}; expected references, a JSON list of content, start_index, end_index"
-        ) from None
     for start, end, content in quoted:
         if not 0 <= start < end or text[start:end] != content:
             raise DataError(

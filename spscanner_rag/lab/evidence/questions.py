@@ -15,6 +15,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -149,6 +150,24 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             ) from None
 
 
+def json_objects(path: Path, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number and object of each line of a file that is not blank; `DataError` for another value."""
+    for number, line in numbered_lines(path):
+        if line.strip():
+            with expecting(expected, f"{path}, line {number}"):
+                record = parse_object(line)
+            yield number, record
+
+
+@contextmanager
+def expecting(expected: str, where: str) -> Iterator[None]:
+    """Make an error of reading a `DataError`, which says where it is and what was expected."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{where}: expected {expected}, got {error}") from None
+
+
 def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines of a compressed file, of which never more than the limit is read."""
     size = path.stat().st_size
@@ -164,12 +183,8 @@ def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _document(line: bytes, where: str) -> Document:
-    try:
+    with expecting("one JSON object", where):
         record = parse_object(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}: expected UTF-8, got {error}") from None
-    except ValueError as error:  # not JSON, or too long a number or too deep a nesting
-        raise DataError(f"{where}: expected one JSON object, got {error}") from None
     text = _string(record, "text", where)
     questions = record.get("questions")
     if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
@@ -186,36 +201,31 @@ def _document(line: bytes, where: str) -> Document:
 
 def _question(record: dict[str, Any], characters: int, where: str) -> Question:
     qid = _string(record, "qid", where)
+    where = f"{where}, question {qid}"
     evidence = record.get("evidence", [])
     if not isinstance(evidence, list):
-        raise DataError(f"{where}, question {qid}: expected 'evidence' to be a list of [start, end]")
-    spans = []
+        raise DataError(f"{where}: expected 'evidence' to be a list of [start, end]")
     for span in evidence:
         is_pair = isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)
         if not is_pair or not 0 <= span[0] < span[1] <= characters:
             raise DataError(
-                f"{where}, question {qid}: got evidence {span!r:.60}, "
+                f"{where}: got evidence {span!r:.60}, "
                 f"expected [start, end] with 0 <= start < end <= {characters}, the length of the text"
             )
-        spans.append((span[0], span[1]))
-    answers, choices = (_strings(record, key, f"{where}, question {qid}") for key in ("answers", "choices"))
+    answers, choices = (_strings(record, key, where) for key in ("answers", "choices"))
     if choices and not set(answers) <= set(choices):
-        raise DataError(
-            f"{where}, question {qid}: got an answer that is not among the choices, expected each to be there"
-        )
+        raise DataError(f"{where}: got an answer that is not among the choices, expected each to be there")
     if len(choices) > MOST_CHOICES:
-        raise DataError(
-            f"{where}, question {qid}: got {len(choices)} choices, expected at most {MOST_CHOICES}"
-        )
+        raise DataError(f"{where}: got {len(choices)} choices, expected at most {MOST_CHOICES}")
     form = record.get("answer_form") or ""
     if form not in ("", *ANSWER_FORMS):
         raise DataError(
-            f"{where}, question {qid}: got the answer_form {form!r:.60}, expected one of {', '.join(ANSWER_FORMS)}"
+            f"{where}: got the answer_form {form!r:.60}, expected one of {', '.join(ANSWER_FORMS)}"
         )
     return Question(
         qid=qid,
         text=_string(record, "question", where),
-        evidence=tuple(spans),
+        evidence=tuple((start, end) for start, end in evidence),
         answerable=record.get("answerable", True) is not False,
         ambiguous=record.get("evidence_ambiguous", False) is True,
         answers=answers,

@@ -6,11 +6,10 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, reply_text, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
@@ -167,17 +166,16 @@ class Budget:
             self._longest = max(self._longest, used.reply_tokens)
 
 
-@dataclass(slots=True)
-class Asked:
-    """The different prompts that a model was asked, and their tokens; a prompt whose reply was kept counts too."""
+class Asked(NamedTuple):
+    """The number of different prompts that a model was asked, kept replies included, and their tokens."""
 
     prompts: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Asks language models: several prompts at once, again after a failure, never again after a reply.
+    """Asks language models: again after a failure, never again after a reply.
 
     The time limit of a call is a setting of the model itself. A failure that lasts (no quota, a wrong key, no such
     model) ends everything. Pauses double, and are up to a quarter longer at random, so that several threads do not
@@ -188,66 +186,74 @@ class Asker:
     budget: Budget = field(default_factory=Budget)  # for all models together
     # of prompts, and of replies that do not report their usage; about one for every four characters
     count_tokens: CountTokens = lambda text: -(-len(text) // 4)
-    workers: int = 8  # prompts that `ask` asks at the same time
+    workers: int = 8  # items that `in_order` works on at the same time
     retries: int = 2  # how often a prompt is asked again after a failure or a blank reply
     pause: float = 1.0  # seconds before the first retry
-    progress: Callable[[int], object] | None = None  # called with the prompts done in this call of `ask`
-    stop: threading.Event | None = None  # once set, `ask_one` asks no further prompt, and its pauses end
-    asked: dict[LanguageModel, Asked] = field(default_factory=dict)  # by `ask`
+    stop: threading.Event = field(
+        default_factory=threading.Event
+    )  # once set, pauses end and nothing is asked
+    _asked: dict[LanguageModel, dict[str, Usage]] = field(default_factory=dict, init=False)  # by prompt
+    _turns: dict[str, threading.Lock] = field(default_factory=dict, init=False)  # by prompt
 
-    def ask(self, model: LanguageModel, prompts: Iterable[str]) -> list[Reply]:
-        """Ask a model, and return its replies in the order of the prompts.
+    def asked(self, model: LanguageModel) -> Asked:
+        """What `reply` asked a model."""
+        own = self._asked.get(model, {}).values()
+        return Asked(len(own), sum(own, Usage()))
 
-        Equal prompts are asked once. Prompts are consumed as needed, so that a generator need not hold them all in
-        memory. When interrupted, it waits for the prompts that are being asked and keeps their replies.
-        """
-        order: list[str] = []
-        known: set[str] = set()
-        replies: dict[str, Reply] = {}
-        counts, stop = self.asked.setdefault(model, Asked()), threading.Event()
+    def reply(self, model: LanguageModel, prompt: str) -> Reply:
+        """As `ask`, but an error is part of the reply."""
+        prompt = readable(prompt)
+        try:
+            reply = Reply(self.ask(model, prompt))
+        except NoReplyError as error:
+            reply = Reply(None, str(error))
+        except RunEndedError as error:
+            self.stop.set()
+            reply = Reply(None, f"{type(error).__name__}: {error}")
+        usage = Usage(self.count_tokens(prompt), self.count_tokens(reply.text or ""))
+        self._asked.setdefault(model, {})[digest_of(model.name, prompt)] = usage
+        return reply
 
-        def different() -> Iterator[tuple[str, str]]:
-            for prompt in map(readable, prompts):
-                digest = digest_of(model.name, prompt)
-                order.append(digest)
-                if digest not in known:
-                    known.add(digest)
-                    counts.prompts += 1
-                    counts.usage += Usage(self.count_tokens(prompt), 0)
-                    yield digest, prompt
-
-        def reply_to(item: tuple[str, str]) -> tuple[str, Reply]:
-            digest, prompt = item
-            try:
-                return digest, Reply(self._reply(model, prompt, digest, stop))
-            except NoReplyError as error:
-                return digest, Reply(None, str(error))
-            except RunEndedError as error:
-                stop.set()
-                return digest, Reply(None, f"{type(error).__name__}: {error}")
-
-        with closing(in_order(different(), reply_to, self.workers, stop)) as done:
-            for digest, reply in done:
-                replies[digest] = reply
-                counts.usage += Usage(0, self.count_tokens(reply.text or ""))
-                if self.progress is not None:
-                    self.progress(len(order) - len(known) + len(replies))
-        return [replies[digest] for digest in order]
-
-    def ask_one(self, model: LanguageModel, prompt: str) -> str:
+    def ask(self, model: LanguageModel, prompt: str) -> str:
         """Return the reply to a prompt: the one that is kept, or the model's.
 
         `NoReplyError` if the model failed as often as it may; `RunEndedError` if nothing more may be asked.
         """
         prompt = readable(prompt)
-        return self._reply(model, prompt, digest_of(model.name, prompt), self.stop or threading.Event())
+        digest = digest_of(model.name, prompt)
+        with self._turns.setdefault(
+            digest, threading.Lock()
+        ):  # an equal prompt waits for the reply to this one
+            if self.replies is not None and (stored := self.replies.get(digest)) is not None:
+                return stored
+            return self._reply(model, prompt)
 
-    def _reply(self, model: LanguageModel, prompt: str, digest: str, stop: threading.Event) -> str:
-        if self.replies is not None and (stored := self.replies.get(digest)) is not None:
-            return stored
+    def in_order(
+        self, items: Iterable[Item], work: Callable[[Item], Result]
+    ) -> Generator[Result, None, None]:
+        """Work on items in several threads, and yield the results in the order of the items.
+
+        Only a few items are held at a time. An exception of ``work`` ends the stream at its item. At the end,
+        early or not, ``stop`` is set, and what is under way is waited for.
+        """
+        waiting: deque[Future[Result]] = deque()
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="spscanner-ask")
+        try:
+            for item in items:
+                context = contextvars.copy_context()  # tracing libraries keep their state in it
+                waiting.append(pool.submit(context.run, work, item))
+                if len(waiting) >= _AHEAD * self.workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            self.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _reply(self, model: LanguageModel, prompt: str) -> str:
         began, tokens = time.perf_counter(), self.count_tokens(prompt)
         for attempt in range(1, self.retries + 2):
-            self._wait(self.budget.delay(), stop)
+            self._wait(self.budget.delay())
             reserved = self.budget.reserve(tokens)
             text, used, error = self._asked_once(model, prompt, tokens)
             self.budget.settle(reserved, used)
@@ -260,7 +266,7 @@ class Asker:
             too_many = "ratelimit" in type(error).__name__.lower().replace("_", "")
             if too_many or _status(error) == 429:
                 self.budget.postpone(pause)
-            self._wait(pause, stop)
+            self._wait(pause)
         words = str(error) if isinstance(error, NoReplyError) else f"{type(error).__name__}: {error}"
         outcome = {"reply": text} if error is None else {"error": words[:_ERROR_CHARACTERS]}
         if self.replies is not None:
@@ -284,33 +290,10 @@ class Asker:
         used = usage_of(got) or Usage(tokens, self.count_tokens(text))
         return text, used, None if text.strip() else NoReplyError(BLANK)
 
-    def _wait(self, seconds: float, stop: threading.Event) -> None:
-        if stop.wait(seconds) if seconds > 0 else stop.is_set():
+    def _wait(self, seconds: float) -> None:
+        if self.stop.wait(seconds) if seconds > 0 else self.stop.is_set():
             self.budget.check()
             raise RunEndedError("the run is ending")
-
-
-def in_order(
-    items: Iterable[Item], work: Callable[[Item], Result], workers: int, stop: threading.Event
-) -> Generator[Result, None, None]:
-    """Work on items in several threads, and yield the results in the order of the items.
-
-    Only a few items are held at a time. An exception of ``work`` ends the stream at its item. At the end, early or
-    not, ``stop`` is set, and what is under way is waited for.
-    """
-    waiting: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="spscanner-ask")
-    try:
-        for item in items:
-            context = contextvars.copy_context()  # tracing libraries keep their state in it
-            waiting.append(pool.submit(context.run, work, item))
-            if len(waiting) >= _AHEAD * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _wait_asked_for(error: Exception) -> float:

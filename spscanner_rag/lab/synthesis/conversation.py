@@ -25,9 +25,6 @@ class DroppedError(Exception):
     """No example comes of this sub-document; the message is one of a few reasons, by which these are counted."""
 
 
-Ask = Callable[[LanguageModel, str], str]  # return the reply of a model to a prompt, as `Asker.ask_one` does
-
-
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt without the material: what to do, what to write, and the version of the wording."""
@@ -46,8 +43,7 @@ class Prompt:
 class Conversation:
     """Asks a language model for values, up to ``tries`` times if a reply is malformed."""
 
-    ask: Ask
-    model: LanguageModel
+    ask: Callable[[str], str]  # may raise `NoReplyError`
     prompts: Mapping[str, Prompt]
     tries: int = 3
     malformed: Counter[str] = field(default_factory=Counter)  # what was wrong with replies
@@ -66,9 +62,11 @@ class Conversation:
         prompt = first = self.prompts[name].filled(sections, stated(fields))
         for attempt in range(1, self.tries + 1):
             try:
-                values = read(self._reply(prompt), fields)
+                values = read(self.ask(prompt), fields)
                 check(values)
                 return values
+            except NoReplyError as error:
+                raise DroppedError(f"no reply: {str(error).partition(':')[0]}") from None
             except MalformedReplyError as error:
                 self.malformed[error.reason] += 1
                 reason = error.reason
@@ -90,12 +88,6 @@ class Conversation:
         values = self.values(name, {**sections, "UNITS": listed(text, spans)}, fields, check)
         found: list[int] = values["indices"]
         return found
-
-    def _reply(self, prompt: str) -> str:
-        try:
-            return self.ask(self.model, prompt)
-        except NoReplyError as error:
-            raise DroppedError(f"no reply: {str(error).partition(':')[0]}") from None
 
 
 def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:

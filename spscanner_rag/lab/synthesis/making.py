@@ -1,18 +1,18 @@
 """Makes examples of documents with a language model, in a folder where the same call goes on after a kill."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, RunEndedError, in_order
+from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, RunEndedError
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
@@ -26,11 +26,12 @@ from spscanner_rag.lab.synthesis.scripted import NAME
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import read_sources, source_files
 from spscanner_rag.lab.synthesis.strategies import (
-    ChunkMaker,
-    LinkMaker,
-    PairMaker,
+    Made,
     QuestionCheck,
     document_line,
+    make_chunk,
+    make_link,
+    make_pair,
 )
 from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
 from spscanner_rag.lab.training import Notify
@@ -113,20 +114,20 @@ class SynthesisRun:
             self.notify(f"documents are held against {finder.held_out_documents:,} test documents")
         self._supply = Supply(settings, bundled_token_counter(), detector, finder)
         check = QuestionCheck(settings, detector)
-        self._maker: LinkMaker | ChunkMaker | PairMaker
+        self._make: Callable[[SubDocument, Conversation], Made]
         if settings.strategy == "pair":
-            self._maker = PairMaker(check, encoder_of(options.embedder))
+            self._make = partial(make_pair, check, encoder_of(options.embedder))
         else:
-            self._maker = LinkMaker(check) if settings.strategy == "link" else ChunkMaker(check)
-        self._stop = threading.Event()
-        asker = Asker(
+            self._make = partial(make_link if settings.strategy == "link" else make_chunk, check)
+        self._asker = Asker(
             replies=self._replies,
             budget=self.budget,
             count_tokens=self._price_counter(),
+            workers=self.workers,
             retries=5,
-            stop=self._stop,
         )
-        self._talk = Conversation(asker.ask_one, self.model, self._prompts, settings.tries)
+        ask = partial(self._asker.ask, self.model)
+        self._talk = Conversation(ask, self._prompts, settings.tries)
         sources = read_sources(source_files(options.sources)) if documents is None else documents
         with shown or nullcontext(lambda run: None) as show:
             self._work_through(sources, show)
@@ -160,7 +161,7 @@ class SynthesisRun:
         began, failures = time.perf_counter(), 0
         subs = islice(self._supply.of(documents), self.most)
         try:
-            with closing(in_order(subs, self._outcome, self.workers, self._stop)) as results:
+            with closing(self._asker.in_order(subs, self._outcome)) as results:
                 for line, reason, malformed in results:
                     self.outcomes.add(line, reason, malformed)
                     failures = failures + 1 if reason.startswith("no reply") else 0
@@ -178,11 +179,11 @@ class SynthesisRun:
             return None, reason, {}
         talk = replace(self._talk, malformed=Counter())
         try:
-            made = self._maker.make(sub, talk)
+            made = self._make(sub, talk)
         except DroppedError as error:
             return None, str(error), talk.malformed
         except RunEndedError:
-            self._stop.set()  # the others under way stop at their next prompt
+            self._asker.stop.set()  # the others under way stop at their next prompt
             raise
         versions = {name: prompt.version for name, prompt in self._prompts.items()}
         provenance = {"model": self.model.name, "prompts": versions}

@@ -9,7 +9,7 @@ from typing import Any
 
 from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
-from spscanner_rag.files.json_files import difference, parse_json
+from spscanner_rag.files.json_files import earlier_run, refuse_other_run
 
 SETTINGS, REPLIES = "settings.json", "replies.jsonl"
 TRAIN, TEST, SUMMARY = "train.jsonl", "test.jsonl", "summary.json"
@@ -66,15 +66,10 @@ class Outcomes:
 def keep_settings(folder: Path, settings: Mapping[str, object]) -> None:
     """Write the settings of a new run; raise ``ValueError`` if the folder holds a run with others."""
     path = folder / SETTINGS
-    if not path.exists():
+    if path.exists():
+        refuse_other_run(folder, earlier_run(path, "replies"), settings)
+    else:
         write_json(path, settings)
-        return
-    before = parse_json(path.read_text(encoding="utf-8"))
-    if differing := difference(before, settings):
-        raise ValueError(
-            f"{folder}: holds a run with other settings: {differing}; expected the same: give them again, or "
-            "another --out"
-        )
 
 
 def write_json(path: Path, content: object) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError
-from spscanner_rag.lab.synthesis.sources import json_objects
+from spscanner_rag.lab.evidence.questions import DataError, expecting, json_objects
 
 MOST_NAMES = 3  # category, benchmark and record
 
@@ -29,13 +28,9 @@ def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[
     ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b. `DataError` for a record
     whose labels, indices or tokens are not those of its sentences.
     """
-    records = (
-        (f"{path}, line {number}", record)
-        for path in paths
-        for number, _, record in json_objects(path, "a JSON object")
-    )
-    for count, (where, record) in enumerate(records):
-        text, question, evidence = _read(record, tokenizer, where)
+    records = ((path, *own) for path in paths for own in json_objects(path, "a JSON object"))
+    for count, (path, number, record) in enumerate(records):
+        text, question, evidence = _read(record, tokenizer, f"{path}, line {number}")
         name = f"released-{count}"
         asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
         yield _line(name, "released", "train", text, asked)
@@ -47,12 +42,8 @@ def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
     The source of a line is the name that stands outermost, a benchmark's or a category's, and its ``doc_id`` all
     names on the way to the record. `DataError` for what is no test file.
     """
-    try:
+    with expecting("one JSON object of benchmarks or categories", str(path)):
         content = parse_json(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{path}: expected one JSON object of benchmarks or categories, got {error}"
-        ) from None
     for names, record in _records((), content, path):
         doc_id = "/".join(names)
         answers = record["answer"] if isinstance(record["answer"], list) else [record["answer"]]

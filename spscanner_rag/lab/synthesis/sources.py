@@ -7,11 +7,9 @@ or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import read
-from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
+from spscanner_rag.lab.evidence.questions import DataError, Document, json_objects
 from spscanner_rag.lab.training.data.documents import (
     QUESTION_SUFFIXES,
     TEXT_SUFFIXES,
@@ -72,26 +70,10 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
 
 def _read_lines(path: Path) -> Iterator[Document]:
     expected = "a JSON object with a document under 'text'"
-    for number, line, record in json_objects(path, expected):
+    for number, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")
         if not isinstance(text, str):
-            raise DataError(f"{path}, line {number}: expected {expected}, got {line[:60]!r}")
+            raise DataError(f"{path}, line {number}: expected {expected}, got {text!r:.60}")
         name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
         source = str(record.get("source") or source_of(path))
         yield Document(str(name), source, str(title) if title else "", text, ())
-
-
-def json_objects(path: Path, expected: str) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-    """Yield number, line and object of a file's lines, without blank ones; `DataError` for another value."""
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = parse_json(line)
-            if not isinstance(record, dict):
-                raise ValueError("not an object")
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{path}, line {number}: expected {expected}, got {line[:60]!r} ({error})"
-            ) from None
-        yield number, line, record

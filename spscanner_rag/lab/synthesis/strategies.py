@@ -23,6 +23,7 @@ from spscanner_rag.lab.synthesis.sub_documents import (
 Span = tuple[int, int]
 THIRDS = {"start": (0.0, 1 / 3), "middle": (1 / 3, 2 / 3), "end": (2 / 3, 1.0), "anywhere": (0.0, 1.0)}
 
+_EMBEDDING = threading.Lock()  # models of sentence-transformers are not thread-safe
 _LONGEST_QUESTION = 400
 _MATERIAL = re.compile(
     r"\b(?:chunks?|connections?|linked units?|numbered (?:units?|sentences?))\b", re.IGNORECASE
@@ -114,128 +115,112 @@ def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random
     return Layout(chunk, window, THIRDS[linked_side])
 
 
-@dataclass(frozen=True, slots=True)
-class LinkMaker:
-    """Makes a question of a chunk and the farthest unit linked with it, with the numbers of the released code."""
+def make_link(check: QuestionCheck, sub: SubDocument, talk: Conversation) -> Made:
+    """Make a question of a chunk and the farthest unit linked with it, with the numbers of the released code.
 
-    check: QuestionCheck
-
-    def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Make a question that needs both sides; each side's labels are asked for by themselves."""
-        settings = self.check.settings
-        units = joined_units(sub.sentences, settings.unit_tokens)
-        draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
-        layout = layout_of(len(units), settings, sub.number, draw)
-        chunk, shown = layout.chunk, layout.shown
-        chunk_text = _joined(sub.text, units, chunk)
-        links = talk.values(
-            "link_connections",
-            {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
-            [Field("links", "links", len(shown))],
-        )["links"]
-        linked, connection = self._farthest(links, layout, len(units))
-        linked_text = _joined(sub.text, units, (linked, linked + 1))
-        question = talk.values(
-            "link_question",
-            {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
-            [Field("question", "text")],
-            self.check.of(sub),
-        )["question"]
-        evidence: list[Span] = []
-        for (first, last), by in (
-            (chunk, settings.chunk_widening),
-            ((linked, linked + 1), settings.link_widening),
-        ):
-            around = units[max(0, first - by) : last + by]
-            relevant = talk.labels("label_units", {"QUESTION": question}, sub.text, around)
-            if not relevant:
-                raise DroppedError("one side holds no relevant unit")
-            evidence += [around[number] for number in relevant]
-        return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
-
-    def _farthest(self, links: Sequence[Link], layout: Layout, units: int) -> tuple[int, str]:
-        if not links:
-            raise DroppedError("the model found no link")
-        kept = [link for link in links if not is_about_a_notice(link.connection)]
-        if not kept:
-            raise DroppedError("the connection is about a licence or copyright notice")
-        shown, closest = layout.shown, self.check.settings.closest_link
-        far = [(shown[index], how) for index, how in kept if layout.distance(shown[index]) > closest]
-        if not far:
-            raise DroppedError("every link is too close")
-        low, high = layout.linked_share
-        placed = [(unit, how) for unit, how in far if low <= (unit + 0.5) / units <= high]
-        if not placed:
-            raise DroppedError("no link at the wanted position")
-        return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
+    The question needs both sides; each side's labels are asked for by themselves.
+    """
+    settings = check.settings
+    units = joined_units(sub.sentences, settings.unit_tokens)
+    draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
+    layout = layout_of(len(units), settings, sub.number, draw)
+    chunk, shown = layout.chunk, layout.shown
+    chunk_text = _joined(sub.text, units, chunk)
+    links = talk.values(
+        "link_connections",
+        {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
+        [Field("links", "links", len(shown))],
+    )["links"]
+    linked, connection = _farthest(links, layout, len(units), settings.closest_link)
+    linked_text = _joined(sub.text, units, (linked, linked + 1))
+    question = talk.values(
+        "link_question",
+        {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
+        [Field("question", "text")],
+        check.of(sub),
+    )["question"]
+    evidence: list[Span] = []
+    for (first, last), by in (
+        (chunk, settings.chunk_widening),
+        ((linked, linked + 1), settings.link_widening),
+    ):
+        around = units[max(0, first - by) : last + by]
+        relevant = talk.labels("label_units", {"QUESTION": question}, sub.text, around)
+        if not relevant:
+            raise DroppedError("one side holds no relevant unit")
+        evidence += [around[number] for number in relevant]
+    return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkMaker:
-    """Makes a question of 20 consecutive sentences at a random place."""
-
-    check: QuestionCheck
-
-    def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Make a question, its answer and the sentences that it depends on."""
-        settings = self.check.settings
-        count = settings.chunk_sentences
-        if len(sub.sentences) < count:
-            raise DroppedError("too few sentences for a chunk")
-        draw = random.Random(f"{settings.seed}-{sub.doc_id}-chunk")
-        first = draw.randint(0, len(sub.sentences) - count)
-        chunk = [sentence.span for sentence in sub.sentences[first : first + count]]
-        values = talk.values(
-            "chunk_question",
-            {"SENTENCES": listed(sub.text, chunk)},
-            [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
-            self.check.of(sub, "indices"),
-        )
-        evidence = tuple(chunk[index] for index in values["indices"])
-        return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
+def _farthest(links: Sequence[Link], layout: Layout, units: int, closest: int) -> tuple[int, str]:
+    if not links:
+        raise DroppedError("the model found no link")
+    kept = [link for link in links if not is_about_a_notice(link.connection)]
+    if not kept:
+        raise DroppedError("the connection is about a licence or copyright notice")
+    shown = layout.shown
+    far = [(shown[index], how) for index, how in kept if layout.distance(shown[index]) > closest]
+    if not far:
+        raise DroppedError("every link is too close")
+    low, high = layout.linked_share
+    placed = [(unit, how) for unit, how in far if low <= (unit + 0.5) / units <= high]
+    if not placed:
+        raise DroppedError("no link at the wanted position")
+    return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
 
 
-class PairMaker:
-    """Makes a question of a random chunk and the most similar other one."""
+def make_chunk(check: QuestionCheck, sub: SubDocument, talk: Conversation) -> Made:
+    """Make a question of 20 consecutive sentences at a random place, its answer and what it depends on."""
+    settings = check.settings
+    count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+    if len(spans) < count:
+        raise DroppedError("too few sentences for a chunk")
+    first = random.Random(f"{settings.seed}-{sub.doc_id}-chunk").randint(0, len(spans) - count)
+    chunk = spans[first : first + count]
+    values = talk.values(
+        "chunk_question",
+        {"SENTENCES": listed(sub.text, chunk)},
+        [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
+        check.of(sub, "indices"),
+    )
+    evidence = tuple(chunk[index] for index in values["indices"])
+    return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
 
-    def __init__(self, check: QuestionCheck, encoder: Embedder) -> None:
-        self._check, self._encoder = check, encoder
-        self._embedding = threading.Lock()  # models of sentence-transformers are not thread-safe
 
-    def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Make a question that needs both chunks, its answer and the sentences of both."""
-        settings = self._check.settings
-        count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
-        chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
-        if len(chunks) < 2:
-            raise DroppedError("too few sentences for two chunks")
-        one = random.Random(f"{settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
-        contexts = [_span(chunk, (0, count)) for chunk in chunks]
-        other = self._nearest([sub.text[start:end] for start, end in contexts], one)
-        numbers = sorted((one, other))
-        first, second = (chunks[number] for number in numbers)
-        values = talk.values(
-            "pair_question",
-            {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
-            [
-                Field("question", "text"),
-                Field("answer", "text"),
-                Field("first", "indices", count),
-                Field("second", "indices", count),
-            ],
-            self._check.of(sub, "first", "second"),
-        )
-        evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
-        used = tuple(contexts[number] for number in numbers)
-        return Made(values["question"], tuple(evidence), used, values["answer"])
+def make_pair(check: QuestionCheck, encoder: Embedder, sub: SubDocument, talk: Conversation) -> Made:
+    """Make a question of a random chunk and the most similar other one, its answer and the sentences of both."""
+    settings = check.settings
+    count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+    chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
+    if len(chunks) < 2:
+        raise DroppedError("too few sentences for two chunks")
+    one = random.Random(f"{settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
+    contexts = [_span(chunk, (0, count)) for chunk in chunks]
+    numbers = sorted((one, _nearest(encoder, [sub.text[start:end] for start, end in contexts], one)))
+    first, second = (chunks[number] for number in numbers)
+    values = talk.values(
+        "pair_question",
+        {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
+        [
+            Field("question", "text"),
+            Field("answer", "text"),
+            Field("first", "indices", count),
+            Field("second", "indices", count),
+        ],
+        check.of(sub, "first", "second"),
+    )
+    evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
+    used = tuple(contexts[number] for number in numbers)
+    return Made(values["question"], tuple(evidence), used, values["answer"])
 
-    def _nearest(self, texts: Sequence[str], one: int) -> int:
-        with self._embedding:
-            vectors = embed_checked(self._encoder.passages, texts)  # (texts, width)
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        cosines = vectors @ vectors[one]
-        cosines[one] = -np.inf
-        return int(np.argmax(cosines))
+
+def _nearest(encoder: Embedder, texts: Sequence[str], one: int) -> int:
+    with _EMBEDDING:
+        vectors = embed_checked(encoder.passages, texts)  # (texts, width)
+    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    cosines = vectors @ vectors[one]
+    cosines[one] = -np.inf
+    return int(np.argmax(cosines))
 
 
 def _span(units: Sequence[Span], span: Span) -> Span:

@@ -14,7 +14,7 @@ from spscanner_rag.lab.training.data.decontamination import SharedTextFinder, ha
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.units import readable
+from spscanner_rag.text.units import Segmenter, readable
 
 _SAMPLE_CHARACTERS = 4_000
 _LEAST_SHARE = 0.5  # a document may have this share of the smallest size; a shorter one is left out
@@ -116,82 +116,13 @@ def _parts(text: str) -> str:
     )
 
 
-class Cutter:
-    """Cuts sub-documents out of documents, so that the sizes come as often as their weights say.
+@dataclass(slots=True)
+class Supply:
+    """Sub-documents of a stream of documents, one at a time, whose sizes come as often as their weights say.
 
     A document too short for a size gets a smaller one. What is cut from a document depends on the documents before
     it, through the sizes that they got, and on the seed.
     """
-
-    def __init__(self, settings: SynthesisSettings, count_tokens: CountTokens) -> None:
-        self._settings, self._count = settings, count_tokens
-        self._segmenter = SentenceSegmenter(settings.language)
-        self._made = dict.fromkeys(settings.sizes, 0)
-        self.number = 0
-
-    def cut(self, document: Document) -> Iterator[SubDocument]:
-        """Yield the sub-documents of a document; none if it is too short."""
-        text = document.text
-        # from the middle: the front matter of a book has other tokens
-        begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
-        sample = readable(text[begin : begin + _SAMPLE_CHARACTERS])
-        width = len(sample) / max(1, self._count(sample))  # characters of a token
-        tokens, settings = len(text) / width, self._settings
-        if tokens < min(settings.sizes) * _LEAST_SHARE:
-            return
-        digest = blake2b(f"{settings.seed}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
-        draw = random.Random(digest)
-        held_out = draw.random() < settings.test_share
-        size = self._next_size(tokens)
-        slots = min(settings.per_document, max(1, int(tokens // size)))
-        for slot in range(slots):
-            low, high = len(text) * slot // slots, len(text) * (slot + 1) // slots
-            start = draw.randint(low, max(low, high - int(size * width)))
-            sentences = self._sentences(text, 0 if tokens <= size else start, high, size, width)
-            if sum(sentence.tokens for sentence in sentences) < min(settings.sizes) * _LEAST_SHARE:
-                continue
-            first, last = sentences[0].start, sentences[-1].end
-            moved = (Sentence(start - first, end - first, count) for start, end, count in sentences)
-            yield SubDocument(
-                self.number,
-                f"{document.doc_id}@{first}",
-                document.source,
-                document.title,
-                text[first:last],
-                size,
-                tuple(moved),
-                held_out,
-            )
-            self.number += 1
-            self._made[size] += 1
-
-    def _next_size(self, tokens: float) -> int:
-        """Of the sizes that a document has tokens for, the one that is most behind its weight."""
-        settings = self._settings
-        fitting = [size for size in settings.sizes if size <= 1.1 * tokens] or [min(settings.sizes)]
-        weights = dict(zip(settings.sizes, settings.weights, strict=True))
-        return min(fitting, key=lambda size: (self._made[size] / weights[size], -size))
-
-    def _sentences(self, text: str, start: int, stop: int, size: int, width: float) -> list[Sentence]:
-        found: list[Sentence] = []
-        total, reach = 0, int(1.5 * size * width) + 2_000
-        units = self._segmenter.segment(text[start : min(stop, start + reach)])
-        cut_off = start + reach < stop or stop < len(text)  # the last sentence may not be whole
-        for number, unit in enumerate(units):
-            if (number == 0 and start > 0) or (cut_off and number == len(units) - 1):
-                continue
-            span = start + unit.start, start + unit.end
-            tokens = self._count(readable(text[slice(*span)]))
-            if found and total + tokens > size:
-                break
-            total += tokens
-            found.append(Sentence(*span, tokens))
-        return found
-
-
-@dataclass(slots=True)
-class Supply:
-    """Sub-documents of a stream of documents, one at a time."""
 
     settings: SynthesisSettings
     count_tokens: CountTokens
@@ -200,10 +131,11 @@ class Supply:
     documents: int = 0  # read so far
     left_out: Counter[str] = field(default_factory=Counter)  # documents and sub-documents, by reason
     contaminated: list[str] = field(default_factory=list)  # the first that share text with test documents
+    _made: Counter[int] = field(default_factory=Counter, init=False)  # sub-documents of each size
 
     def of(self, documents: Iterable[Document]) -> Iterator[SubDocument]:
         """Yield the sub-documents of documents, numbered from 0."""
-        seen, names, cutter = set[int](), set[int](), Cutter(self.settings, self.count_tokens)
+        seen, names, segmenter = set[int](), set[int](), SentenceSegmenter(self.settings.language)
         for document in documents:
             self.documents += 1
             if reason := self._reason(document, seen):
@@ -213,10 +145,16 @@ class Supply:
             while not is_new(f"{document.source}\n{name}", names):  # another document has the same id
                 number += 1
                 name = f"{document.doc_id}~{number}"
-            before = cutter.number
-            yield from cutter.cut(replace(document, doc_id=name))
-            if cutter.number == before:
+            before = self._made.total()
+            yield from self._cut(replace(document, doc_id=name), segmenter)
+            if self._made.total() == before:
                 self.left_out["too short"] += 1
+
+    def reason_against(self, sub: SubDocument) -> str | None:
+        """Return why no request should be spent on a sub-document; None if nothing speaks against it."""
+        spans = [sentence.span for sentence in sub.sentences]
+        is_left_out = self.settings.boilerplate and is_boilerplate(sub.text, spans)
+        return "licences and copyright notices" if is_left_out else None
 
     def _reason(self, document: Document, seen: set[int]) -> str | None:
         settings = self.settings
@@ -237,11 +175,66 @@ class Supply:
             return "shares text with a test document"
         return None
 
-    def reason_against(self, sub: SubDocument) -> str | None:
-        """Return why no request should be spent on a sub-document; None if nothing speaks against it."""
-        spans = [sentence.span for sentence in sub.sentences]
-        is_left_out = self.settings.boilerplate and is_boilerplate(sub.text, spans)
-        return "licences and copyright notices" if is_left_out else None
+    def _cut(self, document: Document, segmenter: Segmenter) -> Iterator[SubDocument]:
+        """The sub-documents of a document; none if it is too short."""
+        text = document.text
+        # from the middle: the front matter of a book has other tokens
+        begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
+        sample = readable(text[begin : begin + _SAMPLE_CHARACTERS])
+        width = len(sample) / max(1, self.count_tokens(sample))  # characters of a token
+        tokens, settings = len(text) / width, self.settings
+        if tokens < min(settings.sizes) * _LEAST_SHARE:
+            return
+        digest = blake2b(f"{settings.seed}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+        draw = random.Random(digest)
+        held_out = draw.random() < settings.test_share
+        size = self._next_size(tokens)
+        slots = min(settings.per_document, max(1, int(tokens // size)))
+        for slot in range(slots):
+            low, high = len(text) * slot // slots, len(text) * (slot + 1) // slots
+            start = draw.randint(low, max(low, high - int(size * width)))
+            reach = int(1.5 * size * width) + 2_000
+            sentences = self._sentences(text, 0 if tokens <= size else start, high, size, reach, segmenter)
+            if sum(sentence.tokens for sentence in sentences) < min(settings.sizes) * _LEAST_SHARE:
+                continue
+            first, last = sentences[0].start, sentences[-1].end
+            moved = (Sentence(start - first, end - first, count) for start, end, count in sentences)
+            yield SubDocument(
+                self._made.total(),
+                f"{document.doc_id}@{first}",
+                document.source,
+                document.title,
+                text[first:last],
+                size,
+                tuple(moved),
+                held_out,
+            )
+            self._made[size] += 1
+
+    def _next_size(self, tokens: float) -> int:
+        """Of the sizes that a document has tokens for, the one that is most behind its weight."""
+        settings = self.settings
+        fitting = [size for size in settings.sizes if size <= 1.1 * tokens] or [min(settings.sizes)]
+        weights = dict(zip(settings.sizes, settings.weights, strict=True))
+        return min(fitting, key=lambda size: (self._made[size] / weights[size], -size))
+
+    def _sentences(
+        self, text: str, start: int, stop: int, size: int, reach: int, segmenter: Segmenter
+    ) -> list[Sentence]:
+        found: list[Sentence] = []
+        total = 0
+        units = segmenter.segment(text[start : min(stop, start + reach)])
+        cut_off = start + reach < stop or stop < len(text)  # the last sentence may not be whole
+        for number, unit in enumerate(units):
+            if (number == 0 and start > 0) or (cut_off and number == len(units) - 1):
+                continue
+            span = start + unit.start, start + unit.end
+            tokens = self.count_tokens(readable(text[slice(*span)]))
+            if found and total + tokens > size:
+                break
+            total += tokens
+            found.append(Sentence(*span, tokens))
+        return found
 
 
 def joined_units(sentences: tuple[Sentence, ...], least_tokens: int) -> list[tuple[int, int]]:

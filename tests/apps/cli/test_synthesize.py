@@ -92,4 +92,4 @@ def test_prompts_of_the_user(run: Run, stories: Path, tmp_path: Path) -> None:
     assert line["synthesis"]["prompts"]["link_question"] == "mine-2"
     assert "Ask what I want." in (tmp_path / "out" / "replies.jsonl").read_text()
     other = run("synthesize", stories, "--out", tmp_path / "out", *QUICK)
-    other.refuses("holds a run with other settings: prompts: ")
+    other.refuses("with other models or options (prompts: ")

@@ -2,39 +2,38 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
-    AnswerTask,
     Verdict,
+    answer_score,
     document_windows,
     references_of,
     retrieved_context,
-    scored_answers,
 )
 from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from tests.fakes import words
 from tests.lab.answers.conftest import sections_of
 
 CHOICES = ("a cat", "a dog")
 
 
+Task = tuple[Question, Sequence[str]]
+
+
 def task_of(
     question: str, contexts: Sequence[str], answers: Sequence[str], choices: Sequence[str] = ()
-) -> AnswerTask:
-    asked = Question("q", question, (), answers=tuple(answers), choices=tuple(choices))
-    return AnswerTask(asked, tuple(contexts))
+) -> Task:
+    return Question("q", question, (), answers=tuple(answers), choices=tuple(choices)), contexts
 
 
 TASKS = (
@@ -71,9 +70,11 @@ def judge(prompt: str) -> str:
 GENERATOR, JUDGE = (language_model_of(one) for one in (generator, judge))
 
 
-def scores(*tasks: AnswerTask, judge: LanguageModel | None = None) -> list[AnswerScore]:
-    asked = (replace(task, length="phrase") for task in tasks)
-    return scored_answers(GENERATOR, asked, judge, Asker(pause=0, retries=0))
+def scores(
+    *tasks: Task, judge: LanguageModel | None = None, model: LanguageModel = GENERATOR
+) -> list[AnswerScore]:
+    asker = Asker(pause=0, retries=0)
+    return [answer_score(*task, "phrase", model, judge, asker) for task in tasks]
 
 
 def test_scores_of_every_question() -> None:
@@ -104,40 +105,23 @@ def test_failures_and_verdicts_are_told_apart() -> None:
     alone = scores(*TASKS)
     assert [score.token_f1 for score in alone] == [score.token_f1 for score in found]
     assert {score.verdict for score in alone} == {None}
-    assert scores() == []
     blunt = language_model_of(lambda prompt: "The keeper.", name="blunt")
-    (score,) = scored_answers(blunt, TASKS[:1], None, Asker())
+    (score,) = scores(TASKS[0], model=blunt)
     assert (score.marked, score.exact_match) == (False, 1)
 
 
-# Context
+def test_a_document_without_units_gives_no_context() -> None:
+    assert retrieved_context(BM25(), "Which?", " \n ", [], 50) == ""
+
+
+# Windows
 
 TEXT = "The otter swims.  A heron flies. Rain fell all day.\nOtters and herons rest."
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def numbered(sentences: int) -> str:
     """Sentences of four words each, every one different."""
     return " ".join(f"Sentence number {number} stands." for number in range(sentences))
-
-
-def test_best_sentences_as_the_paper_joins_them() -> None:
-    class Fixed:
-        def score_units(self, query: str, text: str, units: object) -> NDArray[np.float32]:
-            return np.array([3, 2, -1, 1], np.float32)
-
-    units = SentenceSegmenter().segment(TEXT)
-    assert retrieved_context(Fixed(), "Which?", TEXT, units, 3) == (
-        "The otter swims.  A heron flies.\nOtters and herons rest."
-    )
-    assert retrieved_context(Fixed(), "Which?", TEXT, units, 1) == "The otter swims."
-    assert retrieved_context(BM25(), "Which?", " \n ", [], 50) == ""
-
-
-# Windows
 
 
 def test_default_is_the_papers() -> None:
@@ -179,7 +163,7 @@ def test_every_sentence_is_in_a_window(sentences: list[str], window: int) -> Non
 # What models are asked, and verdicts
 
 
-def asked_of(*tasks: AnswerTask, reply: str = "ANSWER: fine") -> list[dict[str, str]]:
+def asked_of(*tasks: Task, reply: str = "ANSWER: fine") -> list[dict[str, str]]:
     """The sections of all prompts."""
     seen = []
 
@@ -187,7 +171,7 @@ def asked_of(*tasks: AnswerTask, reply: str = "ANSWER: fine") -> list[dict[str, 
         seen.append(sections_of(prompt))
         return reply
 
-    scored_answers(language_model_of(model), tasks, None, Asker(workers=1))
+    scores(*tasks, model=language_model_of(model))
     return seen
 
 
@@ -196,7 +180,7 @@ def test_windows_are_answered_and_joined() -> None:
         task_of("Who?", ["ONE here", "none here"], ["x"], ["x", "y"]),
         task_of("Why?", ["ALONE"], ["x"]),
     ]
-    *windows, alone, joined = asked_of(*tasks, reply="<think>hm</think>REASON: seen.\nANSWER: ONE")
+    *windows, joined, alone = asked_of(*tasks, reply="<think>hm</think>REASON: seen.\nANSWER: ONE")
     options = {"QUESTION": "Who?", "OPTIONS": "A. x\nB. y"}
     assert windows == [options | {"PART": "ONE here"}, options | {"PART": "none here"}]
     assert alone == {"QUESTION": "Why?", "TEXT": "ALONE"}

@@ -14,7 +14,6 @@ from spscanner_rag.lab.evaluation.answer_run import (
     AnswerSet,
     ScoredAnswer,
     answer_from,
-    answer_lines,
     answer_rows,
     answer_table,
     questions_with_answers,
@@ -115,22 +114,19 @@ def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Pa
 
 
 def test_answers_belong_to_their_questions_and_are_counted() -> None:
-    titles: dict[str, str] = {}
-    setting = Setting("last")
-    (source,) = retriever_sources([setting], {setting: LastFirst(titles)}, titles)
     model, judge = LanguageModel("m", last_otter), LanguageModel("j", lambda prompt: "DECISION: NO")
-    asker = Asker(count_tokens=lambda text: len(text.split()), retries=0)
+    asker, done = Asker(retries=0), list[int]()
     questions = questions_with_answers(ASKED)
-    found = answer_from(source, questions, model, judge, asker, "phrase")
-    got = [(own.document.doc_id, own.question.qid, own.score.exact_match) for own in found.answers]
-    assert got == [("one", "a", 1.0), ("one", "c", 1.0), ("two", "d", 0.0)]
-    assert (found.answering.prompts, found.judging.prompts) == (3, 3)
-    whole = answer_from(whole_documents(window_tokens=500), questions, model, None, asker, "phrase")
-    assert whole.label == WHOLE_DOCUMENT
-    assert [own.score.answer for own in whole.answers] == ["399"] * 3, "that of the last window"
-    assert whole.answering.prompts > 3 * 4
-    assert whole.answering.usage.prompt_tokens > 2 * found.answering.usage.prompt_tokens
-    assert whole.judging.prompts == 0
+    for judged in (judge, None):
+        found = answer_from(
+            whole_documents(window_tokens=500), questions, model, judged, asker, "phrase", done.append
+        )
+        assert found.label == WHOLE_DOCUMENT
+        got = [(own.document.doc_id, own.question.qid, own.score.answer) for own in found.answers]
+        assert got == [("one", "a", "399"), ("one", "c", "399"), ("two", "d", "399")]
+        assert found.answering.prompts > 3 * 4
+        assert found.judging.prompts == (3 if judged else 0)
+    assert done == [1, 2, 3] * 2
 
 
 def scored(
@@ -193,10 +189,3 @@ def test_the_table_counts_what_failed_and_what_was_not_decided() -> None:
     assert len(table.head) == len(body[0])
     unjudged = answer_table([BM25], answer_rows([BM25]), judged=False)
     assert unjudged.body[0][6] == "0", "nothing was to decide"
-
-
-def test_every_answer_has_a_line() -> None:
-    lines = answer_lines([BM25, NOTHING])
-    assert len(lines) == 6
-    assert lines[3] | {"answer": None, "error": "gone", "verdict": None} == lines[3]
-    assert lines[0] | {"references": ["y"], "token_f1": 1.0, "correct": True, "doc_id": "of 1"} == lines[0]

@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Cascade, Hybrid
-from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of, shortened
+from spscanner_rag.lab.evaluation.corpora import Corpus, asked_of, corpora_of, read_of, shortened
 from spscanner_rag.lab.evaluation.run import Ask
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Request
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.conftest import SMALL_TEXT
 from tests.fakes import ScoredBy, words
+from tests.lab.evaluation.tiny_study import Counting
 
 TEXT = "The otter swims. A heron flies. Rain fell all day."
 
@@ -95,7 +93,6 @@ def test_the_digest_differs_with_the_documents() -> None:
 @pytest.mark.parametrize(
     ("documents", "least", "message"),
     [
-        ([asked("a", "A?")], 2, "source 'wild' has 1 document; expected at least 2: give more"),
         ([asked("a", "A?"), asked("b")], 3, "has 2 documents; expected at least 3: .* or a smaller --among"),
         ([asked("a", "A?"), asked("a", "B?")], 2, "two documents with the id 'a'"),
         ([asked("a", "A?"), asked("b", "A?")], 2, r"expected at least one \(2 have the words of another"),
@@ -110,23 +107,6 @@ def test_refusals(documents: list[Document], least: int, message: str) -> None:
 # Units
 
 PLACES = ["The otter swims. A heron flies.", "", "Rain fell. Otters rest. The end came."]
-
-
-class Counting:
-    """Keeps the numbers of texts that it is asked, and of units of the collection's index."""
-
-    uses_collection = True
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, int | None]] = []
-
-    def score_units_many(
-        self, requests: Sequence[Request], *, cancelled: object, collection: CollectionIndex | None = None
-    ) -> list[NDArray[np.float32]]:
-        self.asked.append((len(requests), None if collection is None else collection.n_units))
-        return [np.zeros(len(units), np.float32) for _, _, units in requests]
-
-    score_units = None
 
 
 def test_a_pool_lies_end_to_end() -> None:
@@ -165,7 +145,7 @@ def test_a_scanner_has_its_own_units(layout: str, wrapped: str, request: pytest.
     }[wrapped]
     corpus = corpus_of([SMALL_TEXT + TEXT, TEXT])
     setting = Setting("scanner:any")
-    ask = Ask(setting, setting, lambda: [corpus], 1)
+    ask = Ask(setting, setting, lambda: [corpus])
     (scored,) = ask.score({setting: scorer}, corpus, ["Who signed it?"])
     result = scanner.scan("Who signed it?", SMALL_TEXT + TEXT)
     units = corpus.units("sentence", scorer)
@@ -217,11 +197,11 @@ SNOW = ScoredBy(lambda query, text, units: [100 * ("Snow" in text) + len(text)] 
     ],
 )
 def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None:
-    assert list(Reading(among).asked_of(CREATURES, QUERY, right)) == expected
+    assert list(asked_of(CREATURES, QUERY, right, among)) == expected
 
 
 @pytest.mark.parametrize(
-    ("stage", "most", "asked_of", "expected"),
+    ("stage", "most", "asked", "expected"),
     [
         (None, 1, [1, 3, 4], [1, 3, 4]),
         ("bm25", 3, [1, 3, 4], [1, 3, 4]),  # no more than may be read
@@ -235,11 +215,8 @@ def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None
         (SNOW, 2, [0, 1, 3], [0, 1]),
     ],
 )
-def test_reading(
-    stage: ScoredBy | str | None, most: int, asked_of: Sequence[int], expected: list[int]
-) -> None:
-    reading = Reading(first_stage=stage, documents=most)  # type: ignore[arg-type]
-    assert reading.read_of(CREATURES, QUERY, asked_of) == expected
+def test_reading(stage: ScoredBy | str | None, most: int, asked: Sequence[int], expected: list[int]) -> None:
+    assert read_of(CREATURES, QUERY, asked, stage, most) == expected
 
 
 # Documents cut to a length

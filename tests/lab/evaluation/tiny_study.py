@@ -1,4 +1,4 @@
-"""Two tiny sets of documents, and a scorer whose scores are known, for all tests of the evaluation."""
+"""Two tiny sets of documents, and scorers whose scores are known, for all tests of the evaluation."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.scorers import Request
 from spscanner_rag.text.units import Unit
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
@@ -43,7 +45,19 @@ class Given:
         ]
         return np.array(found, np.float32)
 
-    @property
-    def animals(self) -> list[str]:
-        """The animals of the pages that it was asked to read."""
-        return [next(animal for animal in ANIMALS if animal in text) for text in self.texts]
+
+class Counting:
+    """Keeps the numbers of texts that it is asked, and of units of the collection's index."""
+
+    uses_collection = True
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int | None]] = []
+
+    def score_units_many(
+        self, requests: Sequence[Request], *, cancelled: object, collection: CollectionIndex | None = None
+    ) -> list[NDArray[np.float32]]:
+        self.asked.append((len(requests), None if collection is None else collection.n_units))
+        return [np.zeros(len(units), np.float32) for _, _, units in requests]
+
+    score_units = None

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ from spscanner_rag.lab.llm.asking import (
     Reply,
     RunEndedError,
 )
-from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, language_model_of
+from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
 from spscanner_rag.lab.llm.replies import ReplyFile
 from tests.fakes import words
 
@@ -69,11 +70,12 @@ USAGE: Any = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
 
 def ask(model: Callable[[str], object], *prompts: str, **options: Any) -> list[Reply]:
-    return Asker(**{"pause": 0, **options}).ask(LanguageModel("m", model), prompts)
+    asker = Asker(**{"pause": 0, **options})
+    return list(asker.in_order(prompts, lambda prompt: asker.reply(LanguageModel("m", model), prompt)))
 
 
 def ask_one(model: Callable[[str], object], prompt: str = "a", **options: Any) -> str:
-    return Asker(**{"pause": 0, **options}).ask_one(LanguageModel("m", model), prompt)
+    return Asker(**{"pause": 0, **options}).ask(LanguageModel("m", model), prompt)
 
 
 @pytest.fixture
@@ -99,12 +101,15 @@ def test_several_at_once_in_the_order_of_the_prompts(replies: ReplyFile) -> None
     assert ask(Model(), "a \ud800", replies=replies) == [Reply("A \ufffd")]
 
 
-def test_equal_prompts_are_asked_once_and_progress_counts_all() -> None:
-    model, done = Model(), list[int]()
-    assert [reply.text for reply in ask(model, *"abac", progress=done.append)] == ["A", "B", "A", "C"]
+def test_equal_prompts_at_the_same_time_are_asked_once(replies: ReplyFile) -> None:
+    model = Model()
+
+    def slow(prompt: str) -> object:
+        time.sleep(0.01)
+        return model(prompt)
+
+    assert [reply.text for reply in ask(slow, *"abaaac", replies=replies)] == list("ABAAAC")
     assert model.calls == {"a": 1, "b": 1, "c": 1}
-    assert done == sorted(done)
-    assert done[-1] == 4
 
 
 @pytest.mark.parametrize(("failures", "retries"), [(0, 0), (1, 1), (2, 2), (2, 5)])
@@ -184,7 +189,7 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
         ask(first, "a", "b", replies=file)
         assert ask(second, "b", "a", "c", replies=file) == [Reply("B"), Reply("A"), Reply("C")]
         assert ask_one(second, "c", replies=file) == "C"
-        assert Asker(replies=file).ask(LanguageModel("other", str.lower), ["A"]) == [Reply("a")]
+        assert Asker(replies=file).ask(LanguageModel("other", str.lower), "A") == "a"
         assert second.calls == calls
     assert first.calls == {}
 
@@ -201,16 +206,17 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
     ],
 )
 def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str, replies: ReplyFile) -> None:
-    model, asker = Model(error), Asker(replies=replies, workers=1)
+    model, asker = Model(error), Asker(replies=replies)
     other = LanguageModel("other", Model())
-    assert asker.ask_one(other, "kept") == "KEPT"
+    assert asker.ask(other, "kept") == "KEPT"
     with pytest.raises(LastingFailureError, match=words):
-        asker.ask_one(LanguageModel("m", model), "a")
+        asker.ask(LanguageModel("m", model), "a")
     assert words in asker.budget.stopped
     with pytest.raises(LastingFailureError, match=words):
-        asker.ask_one(other, "b")
-    assert [words in str(reply.error) for reply in asker.ask(other, ["b", "c"])] == [True, True]
-    assert asker.ask(other, ["kept"]) == [Reply("KEPT")]
+        asker.ask(other, "b")
+    assert all(words in str(asker.reply(other, prompt).error) for prompt in "bc")
+    assert asker.stop.is_set()
+    assert asker.reply(other, "kept") == Reply("KEPT")
     assert (model.calls["a"], len(replies), replies.attempts) == (1, 1, 2)
 
 
@@ -223,19 +229,19 @@ def test_a_limit_of_requests_counts_earlier_runs_and_all_models(tmp_path: Path) 
 
     file = ReplyFile(tmp_path / "replies.jsonl")
     asker = asker_of(file, 2)
-    assert (asker.ask_one(writer, "a b"), asker.ask_one(judge, "a b")) == ("A B", "A B")
+    assert (asker.ask(writer, "a b"), asker.ask(judge, "a b")) == ("A B", "A B")
     assert asker.budget.stopped == ""
     for model in (writer, judge):
         with pytest.raises(BudgetSpentError, match="limit of 2 requests"):
-            asker.ask_one(model, "c")
+            asker.ask(model, "c")
     assert asker.budget.stopped == "the limit of 2 requests is reached"
-    assert asker.ask_one(writer, "a b") == "A B"
+    assert asker.ask(writer, "a b") == "A B"
     assert (file.attempts, file.usage) == (2, (6, 6))
     file = ReplyFile(tmp_path / "replies.jsonl")
     asker = asker_of(file, 3)
-    assert asker.ask(writer, ["c"]) == [Reply("C")], "two of three were asked before"
+    assert asker.reply(writer, "c") == Reply("C"), "two of three were asked before"
     assert asker.budget.usage == (7, 7)
-    assert "limit of 3 requests" in str(asker.ask(judge, ["d"])[0].error)
+    assert "limit of 3 requests" in str(asker.reply(judge, "d").error)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.floats(0.001, 0.1))
@@ -258,11 +264,13 @@ def test_what_each_model_was_asked_is_counted_kept_replies_too(replies: ReplyFil
     model, judge = LanguageModel("m", reply), LanguageModel("m2", lambda prompt: "YES")
     for _ in range(2):
         asker = Asker(count_tokens=words, retries=0, replies=replies)
-        found = asker.ask(model, iter(["a b", "a b", "fail now please"]))
-        assert found == [Reply("a b indeed"), Reply("a b indeed"), Reply(None, "TimeoutError: too slow")]
-        asker.ask(model, ["\ud800 c"])
-        asker.ask(judge, ["a b"])
-        assert asker.asked == {model: Asked(3, Usage(7, 6)), judge: Asked(1, Usage(2, 1))}
+        found = [asker.reply(model, prompt) for prompt in ("a b", "a b", "fail now please", "\ud800 c")]
+        error = "TimeoutError: too slow"
+        assert found == [*[Reply("a b indeed")] * 2, Reply(None, error), Reply("\ufffd c indeed")]
+        asker.reply(judge, "a b")
+        assert asker.asked(model) == Asked(3, Usage(7, 6))
+        assert asker.asked(judge) == Asked(1, Usage(2, 1))
+    assert asker.asked(LanguageModel("m3", reply)) == Asked()
 
 
 def test_prompts_are_not_all_held() -> None:
@@ -275,11 +283,7 @@ def test_prompts_are_not_all_held() -> None:
 
     seen: list[int] = []
 
-    def look(prompt: str) -> str:
-        seen.append(taken - int(prompt))
-        return prompt
-
-    assert len(Asker(workers=2).ask(language_model_of(look), prompts())) == 200
+    assert len(list(Asker(workers=2).in_order(prompts(), lambda item: seen.append(taken - int(item))))) == 200
     assert max(seen) <= 8
 
 
@@ -294,16 +298,14 @@ def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(replies: ReplyFile
         yield "a"
         raise OSError("the data file is gone")
 
-    def interrupt(done: int) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(OSError, match="the data file is gone"):
-        Asker(replies=replies, workers=1).ask(LanguageModel("m", Model()), prompts())
-    kept, model = len(replies), Model()
+        ask(Model(), *prompts(), replies=replies, workers=1)
+    kept, model = len(replies), LanguageModel("m", asked := Model())
     assert kept <= 1
-    with pytest.raises(KeyboardInterrupt):
-        ask(model, *map(str, range(1000)), replies=replies, workers=1, progress=interrupt)
-    assert len(replies) - kept == model.calls.total() < 1000
+    asker = Asker(replies=replies, workers=1)
+    with closing(asker.in_order(range(1000), lambda n: asker.reply(model, str(n)))) as done:
+        next(done)  # and an interrupt
+    assert len(replies) - kept == asked.calls.total() < 1000
 
 
 @pytest.mark.parametrize(

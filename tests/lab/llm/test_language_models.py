@@ -119,7 +119,7 @@ def test_no_framework_is_imported() -> None:
         "import sys, spscanner_rag.lab.answers.answering\n"
         "from spscanner_rag.lab.llm.asking import Asker\n"
         "from spscanner_rag.lab.llm.language_models import language_model_of\n"
-        "Asker().ask(language_model_of(str.upper), ['Who?'])\n"
+        "Asker().ask(language_model_of(str.upper), 'Who?')\n"
         "print([name for name in sys.modules if name.startswith(('llama_index', 'langchain', 'openai'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -1,9 +1,6 @@
 """Runs that are killed, refused, out of money or out of room: nothing paid for is lost, and they go on."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from langchain_core.documents import Document as LangChainDocument
 
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
@@ -44,7 +42,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     wait = Asker._wait
-    monkeypatch.setattr(Asker, "_wait", lambda self, seconds, stop: wait(self, 0, stop))
+    monkeypatch.setattr(Asker, "_wait", lambda self, seconds: wait(self, 0))
 
 
 @pytest.fixture
@@ -83,22 +81,14 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
     assert files_of(out) == whole
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("I'm sorry, I can't help with that.", "link_connections: the model refused"),
-        ("%&/( 42", "link_connections: the reply lacks a part"),
-    ],
-)
-def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path, reply: str, reason: str) -> None:
-    model = Scripted(lambda call: reply)
+def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path) -> None:
+    model, reason = Scripted(lambda call: "%&/( 42"), "the reply lacks a part"
     run = make(model, tmp_path / "out")
     assert run.outcomes.examples == 0
-    assert run.outcomes.reasons == {reason: run.outcomes.done}
+    assert run.outcomes.reasons == {f"link_connections: {reason}": run.outcomes.done}
     assert model.calls == SETTINGS.tries * run.outcomes.done
     assert not (tmp_path / "out" / "train.jsonl").exists()
-    summary = run.summary()
-    assert summary["malformed_replies"] == {reason.partition(": ")[2]: model.calls}
+    assert run.summary()["malformed_replies"] == {reason: model.calls}
 
 
 def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
@@ -141,46 +131,14 @@ def test_an_interrupted_run_goes_on(
     assert model.calls == len(replies) + len(ends)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "pread"), reason="no resource limits")
-def test_a_full_disk_loses_nothing(
-    make: Make, stories: Path, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
-    program = """
-import resource, signal, sys
-from spscanner_rag.apps.cli import main
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
-sys.exit(main(sys.argv[1:]))
-"""
-    out = tmp_path / "out"
-    command = ["synthesize", stories, "--sizes", "400,800", "--language-probability", "0", "--out", out]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, command)], capture_output=True, text=True, timeout=120
+def test_documents_of_a_framework_by_a_function(tmp_path: Path) -> None:
+    documents = framework_documents(
+        [LangChainDocument(story(number), id=f"d{number}") for number in range(3)]
     )
-    assert done.returncode == 2
-    assert "make room, then give the same command again" in done.stderr
-    kept = (out / REPLIES).read_bytes().splitlines()
-    assert len(kept) > 5
-    make(Scripted(), out)
-    assert (out / REPLIES).read_bytes().splitlines()[: len(kept)] == kept
-    assert files_of(out) == whole
-
-
-def test_documents_of_both_frameworks_by_a_function(tmp_path: Path) -> None:
-    from langchain_core.documents import Document as LangChainDocument
-    from llama_index.core.schema import Document as LlamaIndexDocument
-
-    documents = [
-        *(LlamaIndexDocument(text=story(number), id_=f"llama-{number}") for number in range(3)),
-        *(LangChainDocument(story(number), id=f"chain-{number}") for number in range(3, 6)),
-    ]
-    options = RunOptions(sources=(), llm=scripted_reply)
-    with SynthesisRun(SETTINGS, options, tmp_path) as run:
-        run.run(documents=framework_documents(documents))
-        assert run.write()["train.jsonl"] == run.outcomes.examples >= 4
-    found = read_documents([tmp_path / "train.jsonl"])
-    assert {document.doc_id.partition("-")[0] for document in found} == {"llama", "chain"}
+    with SynthesisRun(SETTINGS, RunOptions(sources=(), llm=scripted_reply), tmp_path) as run:
+        run.run(documents=documents)
+        assert run.write()["train.jsonl"] == run.outcomes.examples >= 2
+    assert len(list(read_documents([tmp_path / "train.jsonl"]))) == run.outcomes.examples
 
 
 @pytest.mark.parametrize(

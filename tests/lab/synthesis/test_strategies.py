@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,16 @@ from hypothesis import strategies as st
 
 from spscanner_rag.encoder.embedders import Embedder
 from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts
-from spscanner_rag.lab.synthesis.scripted import SCRIPTED, scripted_reply
+from spscanner_rag.lab.synthesis.scripted import scripted_reply
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.strategies import (
     THIRDS,
-    LinkMaker,
     Made,
-    PairMaker,
     QuestionCheck,
     layout_of,
+    make_link,
+    make_pair,
     window_of,
 )
 from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
@@ -41,10 +41,8 @@ def sub_document(sentences: int = 120) -> SubDocument:
 
 
 def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
-    maker = LinkMaker(QuestionCheck(settings))
-    return maker.make(
-        sub_document(sentences), Conversation(lambda model, prompt: ask(prompt), SCRIPTED, PROMPTS)
-    )  # type: ignore[operator]
+    talk = Conversation(ask, PROMPTS)  # type: ignore[arg-type]
+    return make_link(QuestionCheck(settings), sub_document(sentences), talk)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +179,13 @@ def test_the_nearest_chunk_is_taken() -> None:
         return np.array([[np.cos(angles[order[text]]), np.sin(angles[order[text]])] for text in texts])
 
     sub = sub_document(60)
-    settings = replace(SETTINGS, strategy="pair")
-    maker = PairMaker(QuestionCheck(settings), Embedder(embed, embed, "angles"))
-    talk = Conversation(Asker().ask_one, SCRIPTED, PROMPTS)
-    made = maker.make(sub, talk)
+    made_of = partial(make_pair, QuestionCheck(SETTINGS), Embedder(embed, embed, "angles"))
+    talk = Conversation(scripted_reply, PROMPTS)
+    made = made_of(sub, talk)
     starts = [start for start, _ in made.evidence]
     first, second = made.contexts
     assert sub.sentences[20].start in (first[0], second[0])
     assert any(first[0] <= start < first[1] for start in starts)
     assert any(second[0] <= start < second[1] for start in starts)
     with pytest.raises(DroppedError, match="too few sentences for two chunks"):
-        maker.make(sub_document(30), talk)
+        made_of(sub_document(30), talk)

@@ -24,11 +24,8 @@ from spscanner_rag.lab.synthesis.sub_documents import (
     is_boilerplate,
     joined_units,
 )
+from tests.fakes import words
 from tests.lab.synthesis.conftest import SETTINGS, story
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def document(number: int, sentences: int = 60, text: str | None = None) -> Document:
