@@ -12,7 +12,7 @@ to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less), so the paper's numbers probab
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,20 +65,16 @@ def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int
     The parts of a hybrid and the stages of a cascade add up; the counts of words, which all of them share, count
     once. A remote scanner's words are counted here and sent to its server.
     """
-    words = 0
-    if getattr(scorer, "uses_collection", False) and _counts_words(scorer):
-        words = units.index(collection).n_bytes
-    return (words + _index_bytes(scorer)) / 1e6
+    parts = list(_parts(scorer))
+    counts = any(getattr(part, "uses_collection", False) for part in parts if not hasattr(part, "scorers"))
+    words = units.index(collection).n_bytes if counts and getattr(scorer, "uses_collection", False) else 0
+    return (words + sum(getattr(part, "index_bytes", 0) for part in parts)) / 1e6
 
 
-def _counts_words(scorer: object) -> bool:
-    own = [getattr(scorer, "uses_collection", False)]
-    return any(map(_counts_words, scorer.scorers) if hasattr(scorer, "scorers") else own)
-
-
-def _index_bytes(scorer: object) -> int:
-    own: int = getattr(scorer, "index_bytes", 0)
-    return own + sum(map(_index_bytes, getattr(scorer, "scorers", ())))
+def _parts(scorer: object) -> Iterator[object]:
+    yield scorer
+    for part in getattr(scorer, "scorers", ()):
+        yield from _parts(part)
 
 
 class PeakMemory:

@@ -1,7 +1,7 @@
 """The settings that an evaluation compares: a retriever, the unit it ranks, and variants of both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spscanner_rag.lab.retriever_names import NameParts, units_for
 
@@ -53,10 +53,6 @@ class Setting:
         if name.scorers:
             return all(Setting(part).has_index for part in name.scorers)
         return name.kind in ("bm25", "dense", "blocksearch")
-
-    def varied(self, variant: str) -> "Setting":
-        """The same setting with one more variant."""
-        return replace(self, variants=(*self.variants, variant))
 
 
 def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:

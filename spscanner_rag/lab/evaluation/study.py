@@ -158,7 +158,8 @@ def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) 
             stage: Setting | str | None = None
             if name != NO_STAGE:
                 stage = WORDS if name == WORDS else Setting(name, "chunk")
-            asked = setting.varied(f"{plan.read_documents} documents by {name}") if stage else setting
+            variants = (f"{plan.read_documents} documents by {name}",) if stage else ()
+            asked = replace(setting, variants=variants)
             yield Ask(asked, setting, lambda: corpora, plan, stage, together=True)
 
 

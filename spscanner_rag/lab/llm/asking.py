@@ -19,8 +19,6 @@ from spscanner_rag.text.units import readable
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BLANK = "the reply is blank"  # the error of a model that replied without a word
-
 _ERROR_CHARACTERS = 500
 _FIRST_REPLY_TOKENS = 500  # what a reply is taken to cost before any has come
 _LONGEST_WAIT = 300.0
@@ -40,15 +38,7 @@ class NoReplyError(Exception):
 
 
 class RunEndedError(Exception):
-    """Nothing more is asked. What was paid for is kept."""
-
-
-class BudgetSpentError(RunEndedError):
-    """The next request would pass a limit; a larger limit continues."""
-
-
-class LastingFailureError(RunEndedError):
-    """The provider refuses every request: no quota, no permission, no such model."""
+    """Nothing more is asked: a limit is reached, or the provider refuses all. What was paid for is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +86,7 @@ class Budget:
     _reserved: Usage = field(default_factory=Usage, init=False)
     _longest: int = field(default=0, init=False)
     _next: float = field(default=float("-inf"), init=False)  # the time of the next request, by the clock
-    _ended: RunEndedError | None = field(default=None, init=False)
+    stopped: str = field(default="", init=False)  # why nothing more is asked
 
     def __post_init__(self) -> None:
         if self.max_requests is not None and self.max_requests < 0:
@@ -116,19 +106,11 @@ class Budget:
         """The cost of all replies so far."""
         return self.prices.cost(self.usage)
 
-    @property
-    def stopped(self) -> str:
-        """The reason why nothing more is asked: a limit, or a provider that refuses every request; else empty."""
-        return str(self._ended or "")
-
-    def end(self, error: RunEndedError) -> None:
-        """Let no further request through; `check` raises this error from now on."""
-        self._ended = self._ended or error
-
-    def check(self) -> None:
-        """Raise what `end` was called with."""
-        if self._ended is not None:
-            raise type(self._ended)(self.stopped)
+    def check(self, reason: str = "") -> None:
+        """Raise `RunEndedError` if there is a reason to ask nothing more, or was one before."""
+        self.stopped = self.stopped or reason
+        if self.stopped:
+            raise RunEndedError(self.stopped)
 
     def delay(self) -> float:
         """Take the next turn at the steady rate, and return how many seconds it is away."""
@@ -144,16 +126,16 @@ class Budget:
             self._next = max(self._next, self.clock() + seconds)
 
     def reserve(self, prompt_tokens: int) -> Usage:
-        """Count a request before it is sent, and return what `settle` needs; `BudgetSpentError` beyond a limit."""
+        """Count a request before it is sent, and return what `settle` needs; `RunEndedError` beyond a limit."""
         with _COUNTING:
             asked = Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
             expected = self.prices.cost(self.usage + self._reserved + asked)
-            if self.max_requests is not None and self.requests >= self.max_requests:
-                self.end(BudgetSpentError(f"the limit of {self.max_requests:,} requests is reached"))
-            elif self.max_cost is not None and expected > self.max_cost:
-                limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
-                self.end(BudgetSpentError(f"the next request could pass {limit}"))
             self.check()
+            if self.max_requests is not None and self.requests >= self.max_requests:
+                self.check(f"the limit of {self.max_requests:,} requests is reached")
+            if self.max_cost is not None and expected > self.max_cost:
+                limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
+                self.check(f"the next request could pass {limit}")
             self.requests += 1
             self._reserved += asked
             return asked
@@ -209,7 +191,7 @@ class Asker:
             reply = Reply(None, str(error))
         except RunEndedError as error:
             self.stop.set()
-            reply = Reply(None, f"{type(error).__name__}: {error}")
+            reply = Reply(None, str(error))
         usage = Usage(self.count_tokens(prompt), self.count_tokens(reply.text or ""))
         self._asked.setdefault(model, {})[digest_of(model.name, prompt)] = usage
         return reply
@@ -275,8 +257,7 @@ class Asker:
         if error is None:
             return text
         if lasting:
-            self.budget.end(LastingFailureError(outcome["error"]))
-            raise LastingFailureError(outcome["error"])
+            self.budget.check(outcome["error"])
         raise NoReplyError(outcome["error"])
 
     def _asked_once(
@@ -288,7 +269,7 @@ class Asker:
         except Exception as error:  # whatever a client, a network or a function may raise
             return "", Usage(), error
         used = usage_of(got) or Usage(tokens, self.count_tokens(text))
-        return text, used, None if text.strip() else NoReplyError(BLANK)
+        return text, used, None if text.strip() else NoReplyError("the reply is blank")
 
     def _wait(self, seconds: float) -> None:
         if self.stop.wait(seconds) if seconds > 0 else self.stop.is_set():

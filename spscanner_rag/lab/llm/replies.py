@@ -10,10 +10,6 @@ from spscanner_rag.files.json_files import append_records, complete_lines, parse
 from spscanner_rag.lab.llm.language_models import Usage
 
 
-class ReplyFileError(ValueError):
-    """A line of a file of replies is damaged; names file, line and reason."""
-
-
 def digest_of(model: str, prompt: str) -> str:
     """Return the key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
     return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
@@ -26,7 +22,7 @@ class ReplyFile:
     ``"error"`` instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply
     tokens]``, if it is known. Errors are kept for people to read; the next run asks the prompt again. Memory
     holds the place of each reply, about 100 bytes, not the reply. A last line without its line break, which a
-    killed program leaves, is cut off by the next reply. `ReplyFileError` for a damaged line. Only one process at
+    killed program leaves, is cut off by the next reply. ``ValueError`` for a damaged line. Only one process at
     a time may write it: see `folder_lock`.
     """
 
@@ -90,7 +86,7 @@ class ReplyFile:
                 raise ValueError("the digest is not that of its model and prompt")
             self._count(int(record.get("attempts", 1)), Usage(*map(int, record.get("usage", ()))))
         except (ValueError, KeyError, TypeError) as error:
-            raise ReplyFileError(
+            raise ValueError(
                 f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
                 "remove the line, and the prompt is asked again"
             ) from None

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.asking import Asker, Budget, LastingFailureError, RunEndedError
+from spscanner_rag.lab.llm.asking import Asker, Budget, RunEndedError
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
@@ -166,7 +166,7 @@ class SynthesisRun:
                     self.outcomes.add(line, reason, malformed)
                     failures = failures + 1 if reason.startswith("no reply") else 0
                     if failures >= MOST_FAILURES:
-                        raise LastingFailureError(f"{failures} sub-documents in a row got {reason}")
+                        raise RunEndedError(f"{failures} sub-documents in a row got {reason}")
                     show(self)
         except RunEndedError as error:
             self.stopped = self.budget.stopped or str(error)

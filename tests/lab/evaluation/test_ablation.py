@@ -1,19 +1,20 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.lab.evaluation.ablation import Chunked, ablated, ablations, scanners_among
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.retriever_names import Options
+from spscanner_rag.scorers import Request
+from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.fakes import words
 
 CPU = Options(device="cpu", dtype="float32")
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
-LONG = "\n\n".join(
-    f"On day {number} an otter crossed the road. Rain fell until it was dark; a heron flew over the well."
-    for number in range(60)
-)
 
 
 def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
@@ -27,27 +28,21 @@ def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
     assert alone.score_units("Which otter?", " ", []).shape == (0,)
 
 
-def test_chunks_are_scanned_alone() -> None:
-    """With the bundled checkpoint, whose lexical channel depends on all sentences of a text."""
-    scanner = Scanner.from_pretrained(dtype="float32")
-    chunked = Chunked(scanner, 200)
-    units = scanner.segment(LONG)
-    chunks = [""]
-    begin = tokens = 0
-    for unit in units:
-        own = scanner.count_tokens(unit.model_text)
-        if tokens + own > 200:
-            chunks.append("")
-            begin, tokens = unit.start, 0
-        chunks[-1] = LONG[begin : unit.end]
-        tokens += own
-    assert len(chunks) > 5
-    assert max(map(scanner.count_tokens, chunks)) <= 200
-    expected = np.concatenate([scanner.scan("Where did the otter cross?", chunk).logits for chunk in chunks])
-    got = chunked.score_units("Where did the otter cross?", LONG, units)
-    np.testing.assert_allclose(got, expected, atol=1e-4)
-    whole = scanner.scan("Where did the otter cross?", LONG).logits
-    assert np.abs(got - whole).max() > 1e-2
+@pytest.mark.parametrize(("most", "chunks"), [(1, [1, 1, 1, 1]), (7, [2, 1, 1]), (10, [3, 1]), (14, [4])])
+def test_chunks_are_as_long_as_they_may_be(most: int, chunks: list[int]) -> None:
+    read: list[tuple[str, int]] = []
+
+    class Reads:
+        count_tokens = staticmethod(words)
+
+        def score_units_many(self, requests: Sequence[Request], cancelled: object) -> list[list[float]]:
+            read.extend((text, len(units)) for _, text, units in requests)
+            return [[0.0] * len(units) for _, _, units in requests]
+
+    units = SentenceSegmenter().segment(TEXT)
+    Chunked(Reads(), most).score_units("Which otter?", TEXT, units)  # type: ignore[arg-type]
+    assert [number for _, number in read] == chunks
+    assert " ".join(text for text, _ in read) == TEXT
 
 
 def test_names_that_files_of_runs_have() -> None:

@@ -14,7 +14,7 @@ def test_the_scanner_has_sentences_only() -> None:
 
 
 def test_a_varied_setting() -> None:
-    varied = Setting("bm25", "chunk").varied("one").varied("two")
+    varied = Setting("bm25", "chunk", ("one", "two"))
     assert varied.key == ("bm25, one, two", "chunk")
     assert varied.label == "bm25, one, two, chunks"
     assert varied != Setting("bm25, one, two", "chunk")  # which is another retriever

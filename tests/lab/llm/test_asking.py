@@ -20,8 +20,6 @@ from spscanner_rag.lab.llm.asking import (
     Asked,
     Asker,
     Budget,
-    BudgetSpentError,
-    LastingFailureError,
     NoReplyError,
     Prices,
     Reply,
@@ -209,10 +207,10 @@ def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str
     model, asker = Model(error), Asker(replies=replies)
     other = LanguageModel("other", Model())
     assert asker.ask(other, "kept") == "KEPT"
-    with pytest.raises(LastingFailureError, match=words):
+    with pytest.raises(RunEndedError, match=words):
         asker.ask(LanguageModel("m", model), "a")
     assert words in asker.budget.stopped
-    with pytest.raises(LastingFailureError, match=words):
+    with pytest.raises(RunEndedError, match=words):
         asker.ask(other, "b")
     assert all(words in str(asker.reply(other, prompt).error) for prompt in "bc")
     assert asker.stop.is_set()
@@ -232,7 +230,7 @@ def test_a_limit_of_requests_counts_earlier_runs_and_all_models(tmp_path: Path) 
     assert (asker.ask(writer, "a b"), asker.ask(judge, "a b")) == ("A B", "A B")
     assert asker.budget.stopped == ""
     for model in (writer, judge):
-        with pytest.raises(BudgetSpentError, match="limit of 2 requests"):
+        with pytest.raises(RunEndedError, match="limit of 2 requests"):
             asker.ask(model, "c")
     assert asker.budget.stopped == "the limit of 2 requests is reached"
     assert asker.ask(writer, "a b") == "A B"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.llm.language_models import Usage
-from spscanner_rag.lab.llm.replies import ReplyFile, ReplyFileError, digest_of
+from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
 
 PROMPT = "Wer? \ud800 🚢\u2028\n"
 
@@ -78,7 +78,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     replies.add("m", "first", reply="one")
     before = path.read_bytes() + line + path.read_bytes()
     path.write_bytes(before)
-    with pytest.raises(ReplyFileError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"):
+    with pytest.raises(ValueError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"):
         ReplyFile(path)
     assert path.read_bytes() == before
     path.write_bytes(before.replace(line, b"", 1))
