@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,12 @@ from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_int
 from spscanner_rag.results.sentences import Located, Passage, ScoredSentence, shortened, shortened_text
 from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
 from spscanner_rag.text.escaping import escaped
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.offsets import Offsets, counted
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
+
+if TYPE_CHECKING:
+    import pandas
 
 _SHOWN_IN_NOTEBOOKS, _SHOWN_CHARACTERS = 10, 500  # sentences, and characters of each
 
@@ -308,6 +312,18 @@ class ScanResult:
     def to_json(self, indent: int | None = None, offsets: Offsets = "characters") -> str:
         """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
         return json.dumps(self.to_dict(offsets), indent=indent, ensure_ascii=True, allow_nan=False)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """All sentences as a data frame, one in a row, in document order; ``ImportError`` without pandas.
+
+        Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best).
+        """
+        pandas = needed("pandas", "to_pandas", "pandas")
+        texts = [sentence.text for sentence in self.sentences]
+        frame = pandas.DataFrame({"start": self.starts, "end": self.ends, "logit": self.logits})
+        # As objects: a string column would refuse a lone surrogate where pyarrow is installed.
+        frame.insert(0, "text", pandas.Series(texts, dtype=object))
+        return frame.assign(score=self.scores, rank=np.argsort(rank(self.logits)) + 1)
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import sys
 from html.parser import HTMLParser
 from typing import Any
 
@@ -200,6 +201,21 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
         assert result.text[described["start"] : described["end"]] == described["text"] == sentence.text
         assert (described["score"], described["logit"]) == (sentence.score, sentence.logit)
     assert "\n" in result.to_json(indent=1)
+
+
+def test_a_data_frame_has_a_row_for_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    result = hostile([1.0, 3.0, -2.0, 3.0])
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["text", "start", "end", "logit", "score", "rank"]
+    assert frame["text"].tolist() == [sentence.text for sentence in result.sentences]
+    assert frame["rank"].tolist() == [3, 1, 4, 2]
+    frame.loc[0, "logit"] = 9.0  # a copy: the result stays as it was
+    assert result.logits[0] == 1.0
+    assert hostile([]).to_pandas().empty
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]"'):
+        result.to_pandas()
 
 
 # Counted tokens
