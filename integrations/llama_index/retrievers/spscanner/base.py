@@ -1,6 +1,7 @@
 """The retriever: finds the best sentences of whole documents."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -245,3 +246,12 @@ class SPScannerRetriever(BaseRetriever):
             found,
             cancelled,
         )
+
+
+def _all_parameters() -> list[Parameter]:
+    named = [each for each in signature(SPScannerRetriever).parameters.values() if each.name != "options"]
+    return [*named, *signature(NodeRetrieverFields).parameters.values()]
+
+
+# So that help() and editors show the fields that ``options`` stands for.
+SPScannerRetriever.__signature__ = signature(SPScannerRetriever).replace(parameters=_all_parameters())  # type: ignore[attr-defined]
