@@ -27,7 +27,9 @@ def train(
     ),
     device: str = DEVICE,
     threads: int | None = THREADS,
-    workers: int = option(0, "Processes that draw coming steps, so that a GPU does not wait for them."),
+    workers: int = option(
+        0, "Processes that draw coming steps, so that a GPU does not wait for them.", least=0
+    ),
     progress: bool = option(True, "Show a progress bar."),
 ) -> None:
     """Train the stage that the recipe names, then validate and write checkpoint and model card.

@@ -211,8 +211,6 @@ class BlockSearchModel(nn.Module):
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
         """Read documents as one batch, padded at the ends, where a causal mask hides the padding from tokens."""
-        if not texts:
-            raise ValueError("got an empty corpus; expected at least one document")
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
         lengths = torch.tensor([len(row) for row, _ in laid_out], device=self.device)
         ids = pad_sequence([torch.from_numpy(row) for row, _ in laid_out], batch_first=True).to(self.device)

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
@@ -35,11 +33,6 @@ def inputs_of(files: RunFiles) -> Inputs:
         "--config": _digest([files.config] if files.config else []),
         "--word-vectors": _digest([files.word_vectors] if files.word_vectors else []),
     }
-
-
-def with_tokenizer(inputs: Inputs, tokenizer: Tokenizer) -> Inputs:
-    """Add the tokenizer, which is known once the base is loaded or the vocabulary is learned."""
-    return inputs | {"tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest()}
 
 
 def input_difference(saved: Inputs, inputs: Inputs) -> str | None:

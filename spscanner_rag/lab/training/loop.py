@@ -2,7 +2,6 @@
 
 import json
 import math
-import multiprocessing
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,8 +89,7 @@ class Trainer:
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
         self.optimizer = new_optimizer(model, recipe)
         out.mkdir(parents=True, exist_ok=True)
-        if (out / STATE_FILE).exists():
-            self._restore()
+        self._restore()
         self.kernels = BackendChoice(TORCH_KERNELS, "of another library's model")
         if isinstance(model, ScannerModel):
             self.kernels = choose_training_kernels(model.device)
@@ -177,6 +175,8 @@ class Trainer:
     def _restore(self) -> None:
         path = self.out / STATE_FILE
         state = read_state(self.out, self.recipe, self._inputs, next(self.model.parameters()).device)
+        if state is None:
+            return
         try:
             self.optimizer.load_state_dict(state["optimizer"])
             for weights in [state["average"], *([state["best"]["weights"]] if state["best"] else [])]:
@@ -261,14 +261,6 @@ def choose_training_kernels(device: torch.device) -> BackendChoice:
     from spscanner_rag.lab.training.kernels.gradients import NumbaTrainingKernels  # needs numba
 
     return BackendChoice(NumbaTrainingKernels(), choice.reason)
-
-
-def check_workers(workers: int) -> None:
-    """Raise ``ValueError`` for a negative number, and for processes on a system that cannot fork."""
-    if workers < 0:
-        raise ValueError(f"workers is {workers}; expected 0 or more processes")
-    if workers and "fork" not in multiprocessing.get_all_start_methods():
-        raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
 
 
 def drawn_steps(objective: Objective, recipe: Recipe, steps: range, workers: int) -> Iterator[list[Any]]:

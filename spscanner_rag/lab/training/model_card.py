@@ -16,6 +16,10 @@ from spscanner_rag.text.markdown_and_csv import markdown_code, markdown_text
 MODEL_CARD = "README.md"
 
 _KINDS = {
+    "evidence": (
+        "a single-pass scanner",
+        "Reads a question and a whole document once and gives every sentence a relevance logit.",
+    ),
     "reranker": ("a reranker", "Reads a passage with a question and gives the pair a relevance logit."),
     "embedder": ("an embedding model", "Gives a question and its answers vectors that are alike."),
 }
@@ -71,22 +75,14 @@ def _encoder(record: dict[str, Any]) -> str:
 
 
 def _opening(name: str, stage: str, reader: str) -> list[str]:
-    shown = one_line(name)
-    if stage != "evidence":
-        kind, does = _KINDS[stage]
-        reader = "Dense" if stage == "embedder" else reader
-        call = f'{stage} = {reader}({json.dumps(shown)}, "passage")'
-        return [
-            f"# {markdown_text(name)}: {kind}",
-            does,
-            f"```python\nfrom spscanner_rag.baselines import {reader}\n\n{call}\n```",
-        ]
-    call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"
-    return [
-        f"# {markdown_text(name)}: a single-pass scanner",
-        "Reads a question and a whole document once and gives every sentence a relevance logit.",
-        f"```python\nfrom spscanner_rag import Scanner\n\n{call}\n```",
-    ]
+    kind, does = _KINDS[stage]
+    shown, module = json.dumps(one_line(name)), "spscanner_rag.baselines"
+    reader = "Dense" if stage == "embedder" else reader
+    call = f'{stage} = {reader}({shown}, "passage")'
+    if stage == "evidence":
+        module, reader, call = "spscanner_rag", "Scanner", f"scanner = Scanner.from_pretrained({shown})"
+    code = f"```python\nfrom {module} import {reader}\n\n{call}\n```"
+    return [f"# {markdown_text(name)}: {kind}", does, code]
 
 
 def _trained_on(training: dict[str, Any]) -> list[str]:

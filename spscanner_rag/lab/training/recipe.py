@@ -119,36 +119,25 @@ class Recipe:
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0 to below 1")
-        for broken, message in (
-            (
-                min(self.sequence_tokens, default=0) < 64,
-                f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens",
-            ),
-            (
-                self.rerank_random > self.rerank_negatives,
-                f"rerank_random is {self.rerank_random} and rerank_negatives is {self.rerank_negatives}; "
-                "expected at most as many random ones as there are negatives",
-            ),
-            (
-                self.stage == "reranker" and not self.rerank_negatives,
-                "rerank_negatives is 0; expected at least 1, since a reranker compares",
-            ),
-            (
-                self.stage != "evidence" and (self.lexical_match or self.lexical_prior),
-                f"lexical_match or lexical_prior is true, which stage {self.stage!r} does not use; expected false",
-            ),
-            (
-                self.lexical_surroundings and not self.lexical_prior,
-                "lexical_surroundings is true without lexical_prior; expected both, or the prior alone",
-            ),
-            (
-                self.lexical_soft and not (self.lexical_match and self.lexical_surroundings),
-                "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; expected "
-                "all four",
-            ),
-        ):
-            if broken:
-                raise ValueError(message)
+        if min(self.sequence_tokens, default=0) < 64:
+            raise ValueError(
+                f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens"
+            )
+        if self.rerank_random > self.rerank_negatives:
+            both = f"rerank_random is {self.rerank_random} and rerank_negatives is {self.rerank_negatives}"
+            raise ValueError(f"{both}; expected at most as many random ones as there are negatives")
+        if self.stage == "reranker" and not self.rerank_negatives:
+            raise ValueError("rerank_negatives is 0; expected at least 1, since a reranker compares")
+        if self.stage != "evidence" and (self.lexical_match or self.lexical_prior):
+            given = f"lexical_match or lexical_prior is true, which stage {self.stage!r} does not use"
+            raise ValueError(f"{given}; expected false")
+        if self.lexical_surroundings and not self.lexical_prior:
+            raise ValueError(
+                "lexical_surroundings is true without lexical_prior; expected both, or the prior alone"
+            )
+        if self.lexical_soft and not (self.lexical_match and self.lexical_surroundings):
+            three = "lexical_match, lexical_prior and lexical_surroundings"
+            raise ValueError(f"lexical_soft is true without {three}; expected all four")
 
     def to_dict(self) -> dict[str, Any]:
         """All values, for the model card and the checkpoint."""

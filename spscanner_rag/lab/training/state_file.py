@@ -32,21 +32,11 @@ def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
             raise
 
 
-def read_tensors(
-    path: Path,
-    types: Mapping[str, type],
-    *,
-    device: torch.device | str = "cpu",
-    check: bool = True,
-) -> dict[str, Any]:
-    """Read a file of `write_tensors` that has the keys of ``types``, with values of these types.
-
-    ``check`` reads all of it to check the CRC32 of its parts, which torch does not; without, tensors are read
-    when they are used, and only from a CPU.
-    """
+def read_tensors(path: Path, types: Mapping[str, type], device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Read a file of `write_tensors` that has the keys of ``types``, with values of these types."""
     try:
-        _refuse_no_archive(path, check)
-        content = torch.load(path, map_location=device, weights_only=True, mmap=not check)
+        _refuse_damaged(path)
+        content = torch.load(path, map_location=device, weights_only=True)
         if not isinstance(content, dict):
             raise ValueError(f"it holds a {type(content).__name__}, not an object")
         for key, expected in types.items():
@@ -62,38 +52,33 @@ def read_tensors(
     return content
 
 
-def _refuse_no_archive(path: Path, check: bool) -> None:
-    """Raise ``ValueError`` for what is no archive of `torch.save` or, with ``check``, has a wrong CRC32."""
+def _refuse_damaged(path: Path) -> None:
+    """Raise ``ValueError`` for what is no archive of `torch.save`, or has a wrong CRC32, which torch ignores."""
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(
                 "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
             )
-        damaged = zipfile.ZipFile(file).testzip() if check else None
+        damaged = zipfile.ZipFile(file).testzip()
         if damaged is not None:
             raise ValueError(f"the CRC32 of its part {damaged} is wrong")
 
 
-def read_state(out: Path, recipe: Recipe, inputs: Inputs, device: torch.device) -> dict[str, Any]:
-    """Read the state of a run with this recipe and these inputs; ``ValueError`` for another's or a damaged one."""
+def read_state(
+    out: Path, recipe: Recipe, inputs: Inputs, device: torch.device | str = "cpu"
+) -> dict[str, Any] | None:
+    """Read the state of a run with this recipe and these inputs; None if there is none.
+
+    ``ValueError`` for that of another run, or a damaged one.
+    """
     path = out / STATE_FILE
-    state = read_tensors(path, _STATE_TYPES, device=device)
-    _refuse_others(path, state, recipe, inputs)
-    return state
-
-
-def check_state(out: Path, recipe: Recipe, inputs: Inputs) -> None:
-    """Raise the errors of `read_state` that are found quickly, before data is prepared; none without a state."""
-    path = out / STATE_FILE
-    if path.exists():
-        _refuse_others(path, read_tensors(path, _STATE_TYPES, check=False), recipe, inputs)
-
-
-def _refuse_others(path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs) -> None:
+    if not path.exists():
+        return None
+    state = read_tensors(path, _STATE_TYPES, device)
     try:
         found = {
-            "recipe": recipe.difference(json.loads(content["recipe"])),
-            "inputs": input_difference(json.loads(content["inputs"]), inputs),
+            "recipe": recipe.difference(json.loads(state["recipe"])),
+            "inputs": input_difference(json.loads(state["inputs"]), inputs),
         }
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
@@ -103,3 +88,4 @@ def _refuse_others(path: Path, content: Mapping[str, Any], recipe: Recipe, input
                 f"{path} is the state of a run with other {what}: {difference}; give the same again to resume "
                 "it, or another --out to start again"
             )
+    return state

@@ -4,6 +4,7 @@ import copy
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import torch
@@ -11,14 +12,14 @@ from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
-from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
+from spscanner_rag.lab.training.inputs import inputs_of
+from spscanner_rag.lab.training.loop import StepReport, Trainer
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.lab.training.stages.transformer import EmbedderStage, TransformerStage, is_transformer
 from spscanner_rag.lab.training.start import RunFiles, check_start
-from spscanner_rag.lab.training.state_file import check_state
+from spscanner_rag.lab.training.state_file import read_state
 from spscanner_rag.scan.devices import choose
 
 OnStep = Callable[[StepReport], object]
@@ -39,13 +40,12 @@ class TrainingRun:
         notify: Notify = lambda message: None,
         workers: int = 0,
     ) -> None:
-        check_workers(workers)
         if recipe.dtype == "auto":
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
         self.files, self.recipe = files, recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
-        check_state(files.out, recipe, inputs)
+        read_state(files.out, recipe, inputs)  # refused before data is prepared
         self.stage = _stage_of(files, recipe)(files, recipe, device, notify)
         if recipe.keep_best and not self.stage.held_out:
             raise ValueError(
@@ -53,7 +53,7 @@ class TrainingRun:
                 "held_out_sources that the data has, or keep_best = false"
             )
         self.start = self.stage.start()
-        inputs = with_tokenizer(inputs, self.start.tokenizer)
+        inputs["tokenizer"] = sha256(self.start.tokenizer.to_str().encode()).hexdigest()
         objective = self.stage.objective(self.start)
         skipped = steps_before(self.start.settings.training, recipe)
         if skipped:

@@ -18,7 +18,6 @@ from spscanner_rag.lab.training.loop import (
     LOG_FILE,
     Trainer,
     TrainingLog,
-    check_workers,
     choose_training_kernels,
     learning_rate_at,
     new_optimizer,
@@ -69,11 +68,6 @@ def begun(kept: Path, tmp_path: Path, trainer: NewTrainer) -> Path:
     return shutil.copytree(kept, tmp_path / "begun")
 
 
-def test_the_loss_falls(tmp_path: Path, trainer: NewTrainer) -> None:
-    losses = [report.loss for report in trainer(tmp_path, replace(RECIPE, steps=30)).run()]
-    assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
-
-
 @pytest.mark.parametrize(("recipe", "workers"), [(RECIPE, 0), (DRAWN, 1)])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
 def test_a_killed_run_goes_on_with_the_same_result(
@@ -102,13 +96,6 @@ def test_passes_change_memory_not_the_result(tmp_path: Path, trainer: NewTrainer
         assert first.gradient_norm == pytest.approx(second.gradient_norm, rel=1e-3)
 
 
-def test_what_may_not_change_is_named_and_nothing_is_overwritten(begun: Path, trainer: NewTrainer) -> None:
-    state = (begun / STATE_FILE).read_bytes()
-    with pytest.raises(ValueError, match=r"other recipe: learning_rate was 0\.003 and is now 0\.5"):
-        trainer(begun, replace(RECIPE, learning_rate=0.5))
-    assert (begun / STATE_FILE).read_bytes() == state
-
-
 def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, trainer: NewTrainer) -> None:
     other = replace(RECIPE, steps=5, dtype="bfloat16", tokens_per_pass=512, save_every=2)
     assert [report.step for report in trainer(begun, other).run()] == [3, 4, 5]
@@ -122,6 +109,7 @@ def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, tra
         lambda state: state["average"].update({"another": torch.zeros(1)}),
         lambda state: state["average"].update(dict.fromkeys([next(iter(state["average"]))], torch.zeros(1))),
         lambda state: state["model"].popitem(),
+        lambda state: state.update(best={"weights": {"another": torch.zeros(1)}}),
     ],
 )
 def test_the_state_of_another_model_or_optimizer_is_refused(
@@ -204,15 +192,6 @@ def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
     assert not log.has_validation(3)
     log.append({"step": 3, "loss": 0.4})
     assert json.loads(log.path.read_text().splitlines()[-1]) == {"step": 3, "loss": 0.4}
-
-
-def test_processes_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="workers is -1; expected 0 or more"):
-        check_workers(-1)
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
-    check_workers(0)
-    with pytest.raises(ValueError, match="cannot fork processes: expected 0"):
-        check_workers(2)
 
 
 def test_numba_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +9,12 @@ from hypothesis import strategies as st
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.loop import choose_training_kernels
-from spscanner_rag.lab.training.passes import passes, unit_states
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective, passes, unit_states
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
+from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.scan.prepare import Reading
-
-KERNELS = choose_training_kernels(torch.device("cpu")).kernels
-NEEDS_NUMBA = pytest.mark.skipif(not KERNELS.packs, reason="no kernels that pack: numba is not installed")
 
 
 @settings(max_examples=50)
@@ -40,35 +33,18 @@ def test_every_sequence_is_read_once_and_a_pass_is_within_its_limit(
         assert len(own) == 1 or (sum(own) if packs else len(own) * max(own)) <= most
 
 
-def gradients(
-    checkpoint: Path,
-    objective: EvidenceObjective,
-    examples: Sequence[Example],
-    reads: Sequence[Sequence[int]],
-    packed: bool = False,
-) -> dict[str, torch.Tensor]:
-    model = load_model(checkpoint)
-    model.requires_grad_(True)
-    if packed:
-        model.use_kernels(KERNELS)
-    for one in reads:
-        objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-
-
-@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=NEEDS_NUMBA)])
-def test_padding_and_packing_leave_the_gradients(
-    tiny_checkpoint: Path, store: DocumentStore, reading: Reading, packed: bool
-) -> None:
+def test_padding_leaves_the_gradients(tiny_checkpoint: Path, store: DocumentStore, reading: Reading) -> None:
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
-    source = ExampleSource(store, reading, recipe)
-    objective = EvidenceObjective(source, recipe)
+    objective = EvidenceObjective(ExampleSource(store, reading, recipe), recipe)
     examples = [objective.example(number, 64) for number in range(4)]
-    numbers = range(len(examples))
-    expected = gradients(tiny_checkpoint, objective, examples, [[i] for i in numbers])
-    found = gradients(
-        tiny_checkpoint, objective, examples, [numbers] if packed else [[0, 1], numbers[2:]], packed
-    )
+
+    def gradients(reads: list[list[int]]) -> dict[str, torch.Tensor]:
+        model = load_model(tiny_checkpoint).requires_grad_(True)
+        for one in reads:
+            objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
+        return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+    expected, found = gradients([[0], [1], [2], [3]]), gradients([[0, 1], [2, 3]])
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
@@ -107,31 +83,3 @@ def test_recomputing_keeps_each_blocks_input_alone_and_the_gradients(
             else {"rtol": 0.1, "atol": 0.1}
         )
         torch.testing.assert_close(found[1][name], value, **close, msg=name)
-
-
-@NEEDS_NUMBA
-@pytest.mark.parametrize("lengths", [[1], [90, 30, 1, 64]])
-def test_packed_states_are_those_of_sequences_read_alone(lengths: list[int]) -> None:
-    torch.manual_seed(0)
-    config = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
-    model = ScannerModel(
-        config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True, head=False
-    )
-    assert model.soft_match is not None
-    torch.nn.init.normal_(model.backbone.embedding.weight)
-    torch.nn.init.normal_(model.soft_match.weight)
-    draw = np.random.default_rng(0)
-    sequences = [
-        TokenSequence(
-            draw.integers(0, 61, length).astype(np.int32),
-            np.arange(length),
-            draw.integers(0, 6, length).astype(np.uint8),
-            None,
-            draw.random((length, SOFT_FEATURES), np.float32),
-        )
-        for length in lengths
-    ]
-    expected = [unit_states(model, [sequence], "float32")[0] for sequence in sequences]
-    model.use_kernels(KERNELS)
-    for states, alone in zip(unit_states(model, sequences, "float32"), expected, strict=True):
-        torch.testing.assert_close(states, alone, rtol=1e-4, atol=1e-4)

@@ -39,7 +39,6 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
     [
         ("speed = 1", "unknown key 'speed'"),
         ("steps = 'many'", "steps: got 'many', expected int"),
-        ("steps = true", "steps: got True, expected int"),
         ("sequence_tokens = ['a']", "expected int"),
         ("source_weights = 1", "expected a table"),
         ("steps = ", "expected a TOML file"),
@@ -54,16 +53,13 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
             "stage = 'reranker'\nlexical_match = true",
             "lexical_prior is true, which stage 'reranker' does not use",
         ),
-        ("stage = 'embedder'\nlexical_prior = true", "which stage 'embedder' does not use"),
         ("stage = 'reranker'\nrerank_negatives = 0", "rerank_negatives is 0; expected at least 1"),
-        ("rerank_negatives = -1", "rerank_negatives is -1; expected at least 0"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         (
             "rerank_negatives = 3\nrerank_random = 4",
             "rerank_random is 4 and rerank_negatives is 3; expected at most as many random ones",
         ),
         ("held_out_sources = 'a'", "held_out_sources: got 'a'"),
-        ("keep_best = 1", "keep_best: got 1, expected bool"),
         ("positive_weight = true", "positive_weight: got True, expected float"),
     ],
 )

@@ -16,10 +16,10 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkpoint, train_tokenizer
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
+from tests.lab.training.conftest import SHAPE
 from tests.lexical.tables import table_of
 
 CPU = torch.device("cpu")
-SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
 LEXICAL = Recipe(
     vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True, lexical_surroundings=True
 )
@@ -89,71 +89,46 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
 
 
 def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
-    tmp_path: Path, language_model: Path
+    tmp_path: Path, language_model: Path, table: Path
 ) -> None:
     own = headless(language_model)
-    kept = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU).model
+    start = start_checkpoint(files(tmp_path, language_model, table=table), SOFT, [], CPU)
+    kept = start.model
     assert own.match_embedding is not None
     assert kept.match_embedding is not None
     torch.testing.assert_close(kept.match_embedding.weight, own.match_embedding.weight)
+    assert kept.soft_prior is not None  # which begins with a share of the soft score
+    assert kept.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
+    assert start.word_vectors is not None
     plain = start_checkpoint(files(tmp_path, language_model), Recipe(), [], CPU)
-    assert (plain.model.match_embedding, plain.settings.match) == (None, False)
+    assert (plain.model.match_embedding, plain.settings.match, plain.word_vectors) == (None, False, None)
 
 
-def test_a_scanner_as_base_keeps_its_reading(tmp_path: Path, tiny_checkpoint: Path) -> None:
-    start = start_checkpoint(files(tmp_path, tiny_checkpoint), replace(LEXICAL, reanchor_tokens=999), [], CPU)
-    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (64, True, True)
-    other = start_checkpoint(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
-    assert (other.settings.reanchor_tokens, other.settings.match, other.settings.prior) == (64, True, True)
-
-
+@pytest.mark.parametrize("base", ["lesser_scanner", "tiny_checkpoint"])
 def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
-    tmp_path: Path, lesser_scanner: Path
+    tmp_path: Path, base: str, table: Path, request: pytest.FixtureRequest
 ) -> None:
-    model = load_checkpoint(lesser_scanner, device=CPU, dtype=torch.float32).model
-    start = start_checkpoint(files(tmp_path, lesser_scanner), LEXICAL, [], CPU)
-    assert start.settings == ScannerSettings(match=True, prior=True, surroundings=True)
-    ids, classes = torch.arange(20)[None], torch.full((1, 20), 5)
-    with torch.no_grad():
-        expected, got = model(ids, None, classes)[0], start.model(ids, None, classes)[0]
-        torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
-    as_it_is = start_checkpoint(files(tmp_path, lesser_scanner), Recipe(), [], CPU)
-    assert as_it_is.settings == ScannerSettings(match=True)
-
-
-def test_a_scanner_as_base_gains_the_soft_channel_and_starts_as_it_was(
-    tmp_path: Path, tiny_checkpoint: Path, table: Path
-) -> None:
-    base = load_checkpoint(tiny_checkpoint, device=CPU)
-    start = start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
-    assert start.settings == replace(base.settings, soft=True)
+    folder = request.getfixturevalue(base)
+    own = load_checkpoint(folder, device=CPU)
+    start = start_checkpoint(files(tmp_path, folder, table=table), SOFT, [], CPU)
+    assert start.settings == replace(own.settings, prior=True, surroundings=True, soft=True)
     assert start.word_vectors is not None
     assert start.word_vectors.words == TABLE.words
     ids, features = torch.arange(20)[None], torch.randn(1, 20, SOFT_FEATURES)
     prior = torch.randn(20, start.model.prior_width)
     with torch.no_grad():
-        expected = base.model.score(base.model(ids, None, ids % 7)[0][0], prior[:, :4])
+        hidden = own.model(ids, None, ids % 7)[0][0]
+        expected = own.model.score(hidden, prior[:, :4] if own.settings.prior else None)
         hidden, _ = start.model(ids, None, ids % 7, match_features=features)
         torch.testing.assert_close(start.model.score(hidden[0], prior), expected)
-    save_checkpoint(
-        tmp_path / "grown", start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors
-    )
+    assert start_checkpoint(files(tmp_path, folder), Recipe(), [], CPU).settings == own.settings
     # a base with a table of its own needs no other, and keeps it whatever the recipe
+    grown = tmp_path / "grown"
+    save_checkpoint(grown, start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors)
     for recipe in (SOFT, Recipe()):
-        again = start_checkpoint(files(tmp_path, tmp_path / "grown"), recipe, [], CPU)
+        again = start_checkpoint(files(tmp_path, grown), recipe, [], CPU)
         assert again.settings.soft
         assert again.word_vectors is not None
-
-
-def test_a_language_model_as_base_starts_with_a_share_of_the_soft_score(
-    tmp_path: Path, language_model: Path, table: Path
-) -> None:
-    start = start_checkpoint(files(tmp_path, language_model, table=table), SOFT, [], CPU)
-    assert start.model.soft_prior is not None
-    assert start.model.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
-    assert start.word_vectors is not None
-    plain = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU)
-    assert (plain.word_vectors, plain.model.soft_prior) == (None, None)
 
 
 def test_a_table_is_the_one_given_where_it_is_read_or_the_bundled_one(
@@ -204,8 +179,9 @@ def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_
     def of(settings: ScannerSettings) -> tuple[int, float]:
         return settings.least_units, settings.text_weight
 
-    recipe = replace(LEXICAL, lexical_least_units=200)
+    recipe = replace(LEXICAL, lexical_least_units=200, reanchor_tokens=999)
     own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
+    assert own.settings.reanchor_tokens == 64
     assert of(own.settings) == of(load_checkpoint(tiny_checkpoint, device=CPU).settings) == (60, 0.5)
     assert of(start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings) == (200, 0.0)
     new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
-from spscanner_rag.lab.training.data.stretches import Example
+from spscanner_rag.lab.training.data.examples import Example
 from spscanner_rag.lab.training.loop import LOG_FILE
 from spscanner_rag.lab.training.recipe import Recipe, read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
@@ -113,56 +114,41 @@ def test_from_nothing_to_a_scanner(once: Run) -> None:
     assert str(once.folder) not in card.replace(str(once.folder / "shape.json"), "")
 
 
-def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading(
-    once: Run, tmp_path: Path, corpus_file: Path
-) -> None:
-    plain = written(tmp_path, "plain.toml", RECIPE)
-    assert train(plain, "--base", once.out, "--data", corpus_file, "--out", tmp_path / "tuned") == 0
-    settings = load_checkpoint(tmp_path / "tuned").settings
-    assert (settings.reanchor_tokens, settings.match, settings.prior) == (32, True, True)
-    assert settings.training["before"] == load_checkpoint(once.out).settings.training
-    assert "Not measured" in (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8")
-
-
-def test_a_base_keeps_its_encoder(
+def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading_and_its_encoder(
     once: Run, tmp_path: Path, corpus_file: Path, encoder_file: EncoderFile
 ) -> None:
-    plain = written(tmp_path, "plain.toml", RECIPE)
+    plain, base, out = written(tmp_path, "plain.toml", RECIPE), tmp_path / "base", tmp_path / "tuned"
     own = load_checkpoint(once.out)
     settings = replace(own.settings, meaning=MeaningWeights(sentence=10.0))
-    save_checkpoint(tmp_path / "base", own.model, settings, own.tokenizer, encoder=encoder_file)
-    assert train(plain, "--base", tmp_path / "base", "--data", corpus_file, "--out", tmp_path / "tuned") == 0
-    before, after = (load_checkpoint(tmp_path / name) for name in ("base", "tuned"))
-    assert after.settings.meaning == settings.meaning
-    assert after.encoder_file is not None
+    save_checkpoint(base, own.model, settings, own.tokenizer, encoder=encoder_file)
+    assert train(plain, "--base", base, "--data", corpus_file, "--out", out) == 0
+    before, after = load_checkpoint(base), load_checkpoint(out)
+    assert replace(after.settings, training=settings.training) == settings
+    assert after.settings.training["before"] == settings.training
     assert before.encoder_file is not None
+    assert after.encoder_file is not None
     assert before.encoder_file.weights.keys() == after.encoder_file.weights.keys()
+    assert "Not measured" in (out / "README.md").read_text(encoding="utf-8")
 
 
 def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
     words = ("badger", "heron", "otter", "crossed", "road", "walk")
     random = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
     write_word_vectors(tmp_path / "table", table_of(words, random, "a model (MIT)"))
-    soft = RECIPE + LEXICAL + "lexical_surroundings = true\nlexical_soft = true\n"
-    first = written(tmp_path, "soft.toml", soft + "embedding_start = true\nrecall_start = true\n")
+    soft = "lexical_surroundings = true\nlexical_soft = true\nembedding_start = true\nrecall_start = true\n"
+    first = written(tmp_path, "soft.toml", RECIPE + LEXICAL + soft)
     arguments = ["--config", shape, "--data", corpus_file, "--word-vectors", tmp_path / "table"]
     assert train(first, *arguments, "--out", tmp_path / "soft") == 0
-    scanner = Scanner.from_pretrained(tmp_path / "soft", device="cpu")
-    assert scanner.checkpoint.word_vectors is not None
-    assert scanner.checkpoint.word_vectors.words == words
-    model = scanner.checkpoint.model
+    made = load_checkpoint(tmp_path / "soft")
+    assert made.word_vectors is not None
+    assert made.word_vectors.words == words
+    model = made.model
     assert model.soft_match is not None
     assert model.soft_prior is not None
     assert model.soft_match.weight.abs().max() > 0, "trained"
     assert model.soft_prior.weight.abs().max() > 0, "trained"
-    assert len(scanner.scan("Where was the otter?", "An otter came. A badger crossed.").sentences) == 2
     card = (tmp_path / "soft" / "README.md").read_text(encoding="utf-8")
     assert "| Word vectors | 6 words of 8 dimensions, made with a model (MIT) |" in card
-    # as a base it brings its own table
-    again = written(tmp_path, "again.toml", soft)
-    base = ["--base", tmp_path / "soft", "--data", corpus_file]
-    assert train(again, *base, "--out", tmp_path / "more") == 0
-    assert load_checkpoint(tmp_path / "more").word_vectors is not None
 
 
 @pytest.mark.parametrize(
@@ -245,47 +231,46 @@ def test_documents_that_share_text_with_the_validation_are_left_out(
     assert "2 documents that share text" in (out / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(
+    run: TrainingRun, values: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[int, torch.Tensor]]:
+    """Train with validations that find ``values``: the step and the embedding of each, the last of the end."""
+    seen: list[tuple[int, torch.Tensor]] = []
+
+    def validate(checkpoint: Checkpoint, final: bool) -> Validation:
+        value = values(run.trainer.step)
+        seen.append((run.trainer.step, checkpoint.model.backbone.embedding.weight.detach().clone()))
+        return Validation(value, {}, ())
+
+    monkeypatch.setattr(run.stage, "validate", validate)
+    run.train(lambda report: None, lambda step, validation: None)
+    return seen
+
+
+def test_the_best_weights_are_saved_and_survive_a_kill(
+    once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = replace(read_recipe(once.folder / "recipe.toml"), steps=6, dtype="float32", save_every=1)
     values = {2: 0.3, 4: 0.9, 6: 0.5}  # at step 4 the weights are the best
-    validated: list[int] = []
-    weights: dict[int, torch.Tensor] = {}
 
-    def run(out: Path, kill_at: int | None = None) -> Path:
-        current = TrainingRun(once.files(out), numbers, CPU)
+    def run(name: str, found: dict[int, float] = values) -> list[tuple[int, torch.Tensor]]:
+        own = TrainingRun(once.files(tmp_path / name), numbers, CPU)
+        return watched(own, found.__getitem__, monkeypatch)
 
-        def validate(checkpoint: Checkpoint, final: bool) -> Validation:
-            step = current.trainer.step
-            if final:
-                return Validation(0.0, {"macro": dict.fromkeys(("1", "5", "10", "50"), 0.0)}, ())
-            if step == kill_at:
-                raise KeyboardInterrupt
-            validated.append(step)
-            weights[step] = checkpoint.model.backbone.embedding.weight.detach().clone()
-            return Validation(values[step], {}, ())
-
-        monkeypatch.setattr(current.stage, "validate", validate)
-        current.train(lambda report: None, lambda step, validation: None)
-        return out
-
-    folder = once.folder.parent / f"{once.folder.name}-best"
-    whole = run(folder / "whole")
-    assert validated == [2, 4, 6]
-    saved = load_checkpoint(whole)
+    seen = run("whole")
+    assert [step for step, _ in seen] == [2, 4, 6, 6]
+    saved = load_checkpoint(tmp_path / "whole")
     assert saved.settings.training["best_step"] == 4
-    assert "6, weights of step 4" in (whole / "README.md").read_text(encoding="utf-8")
+    assert "6, weights of step 4" in (tmp_path / "whole" / "README.md").read_text(encoding="utf-8")
     embedding = saved.model.backbone.embedding.weight
-    torch.testing.assert_close(embedding, weights[4].bfloat16().float(), rtol=0, atol=0)
-    assert not torch.equal(weights[4], weights[6])
-    validated.clear()
-    with pytest.raises(KeyboardInterrupt):
-        run(folder / "killed", kill_at=4)  # the state of step 4 is saved, its validation is not
-    resumed = load_checkpoint(run(folder / "killed"))
-    assert validated == [2, 4, 6]
-    torch.testing.assert_close(resumed.model.backbone.embedding.weight, embedding)
-    validated.clear()
-    run(folder / "killed")  # a finished run has nothing left to do
-    assert validated == []
+    torch.testing.assert_close(embedding, seen[1][1].bfloat16().float(), rtol=0, atol=0)
+    assert not torch.equal(seen[1][1], seen[2][1])
+    with pytest.raises(KeyError):
+        run("killed", {2: 0.3})  # the state of step 4 is saved, its validation is not
+    assert [step for step, _ in run("killed")] == [4, 6, 6]
+    resumed = load_checkpoint(tmp_path / "killed").model.backbone.embedding.weight
+    torch.testing.assert_close(resumed, embedding)
+    assert [step for step, _ in run("killed")] == [6]  # a finished run has nothing left to do
 
 
 def test_a_base_that_training_makes_worse_is_kept(
@@ -293,15 +278,7 @@ def test_a_base_that_training_makes_worse_is_kept(
 ) -> None:
     files = once.files(tmp_path / "out", str(once.out))
     run = TrainingRun(files, read_recipe(once.folder / "recipe.toml"), CPU)
-    validated: list[int] = []
-
-    def validate(checkpoint: Checkpoint, final: bool) -> Validation:
-        validated.append(run.trainer.step)
-        return Validation(-run.trainer.step, {}, ())
-
-    monkeypatch.setattr(run.stage, "validate", validate)
-    run.train(lambda report: None, lambda step, validation: None)
-    assert validated == [0, 2, 4, 4]
+    assert [step for step, _ in watched(run, lambda step: -step, monkeypatch)] == [0, 2, 4, 4]
     tuned, before = load_checkpoint(files.out), load_checkpoint(once.out)
     assert tuned.settings.training["best_step"] == 0
     assert "4, weights of step 0" in (files.out / "README.md").read_text(encoding="utf-8")
@@ -350,26 +327,6 @@ def test_a_run_resumes_only_with_its_inputs(
     assert content(finished.out) == saved
 
 
-@pytest.mark.parametrize("damage", ["cut", "model", "best"])
-def test_damaged_files_of_a_run_are_one_line(
-    damage: str, finished: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = finished.out / STATE_FILE
-    if damage != "cut":  # tensors of another model in a file of this run
-        saved = torch.load(path, weights_only=True)
-        tensors = saved["model"] if damage == "model" else saved["best"]["weights"]
-        tensors["backbone.embedding.weight"] = torch.zeros(3, 3)
-        torch.save(saved, path)
-    else:
-        path.write_bytes(path.read_bytes()[:-1000])
-    damaged = path.read_bytes()
-    assert finished.again() == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith(f"spscanner: {path} ")
-    assert "delete it" in error or "another --out" in error
-    assert path.read_bytes() == damaged
-
-
 EIGHT = Recipe(sequences_per_step=8, seed=3)
 
 
@@ -380,9 +337,7 @@ def run_record(steps: object = 100, stage: str = "evidence", **recipe: object) -
 @pytest.mark.parametrize(
     ("record", "steps"),
     [
-        ({}, 0),
         (None, 0),
-        (run_record(), 100),
         (run_record(sequences_per_step=12), 150),
         (run_record(5, sequences_per_step=7), 5),  # 35 examples in steps of 8
         (run_record(seed=4), 0),

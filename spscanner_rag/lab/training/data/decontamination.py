@@ -10,7 +10,7 @@ of a held-out document, whatever its sentences are.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -94,12 +94,12 @@ class SharedTextFinder:
 
 
 def find_shared(
-    training: Callable[[], Iterable[Document]], held_out: Iterable[Document], notify: Notify
+    training: Iterable[Document], held_out: Iterable[Document], notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
     """Training documents to drop, by source and id, with a message; ``ValueError`` if none is left to train on."""
     finder = SharedTextFinder(held_out)
     # without held-out documents the training documents need not be read
-    found = [finder.find(document) for document in training()] if finder.held_out_documents else []
+    found = [finder.find(document) for document in training] if finder.held_out_documents else []
     shared = {(each.source, each.doc_id): each for each in found if each is not None}
     if not shared:
         return shared

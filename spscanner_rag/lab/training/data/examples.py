@@ -1,6 +1,7 @@
 """Training examples from documents: a question, a stretch of its document and a label for every sentence."""
 
 import random
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.questions import Drawn, QuestionDraw
-from spscanner_rag.lab.training.data.stretches import Example, full_stretch, room_for
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import PreparedText, Reading
 
@@ -18,6 +19,14 @@ MAX_DRAWS = 1000
 
 KEPT_BYTES = 20_000_000
 """Of the texts in memory, which take about 300 MB when they are prepared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One training sequence, and which of its units are relevant."""
+
+    sequence: TokenSequence
+    relevant: NDArray[np.bool_]  # (units,)
 
 
 class ExampleSource:
@@ -56,7 +65,9 @@ class ExampleSource:
         if drawn.answered:
             wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
         asked = self.reading.pair(drawn.question.text, prepared)
-        room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
+        question, reanchor = len(asked.question_ids), self.reading.reanchor_tokens
+        # of the document, beside the question and its repeats
+        room = int((length - question) / (1 + (question / reanchor if reanchor else 0)))
         if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
         centre = self._centre(prepared, wanted, draw)
@@ -70,3 +81,18 @@ class ExampleSource:
         if not wanted.any() or draw.random() < self.recipe.random_place_share:
             return draw.randrange(len(prepared.units))
         return int(draw.choice(np.flatnonzero(wanted)))
+
+
+def full_stretch(
+    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
+) -> tuple[int, int]:
+    """First and last unit of a stretch around unit ``centre``: ``room`` tokens, or a shorter document whole.
+
+    The unit is anywhere in the stretch if the document is long enough on both sides. A unit near the document's
+    start or end is usually as near to that of the stretch. ``unit_ends``, (units,), has the last token of each.
+    """
+    total, before = int(unit_ends[-1]) + 1, int(unit_ends[centre - 1]) + 1 if centre else 0
+    begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
+    first = int(np.searchsorted(unit_ends, begin))
+    last = int(np.searchsorted(unit_ends, begin + room, side="right")) - 1
+    return min(first, centre), max(min(last, len(unit_ends) - 1), centre)

@@ -3,7 +3,6 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +53,9 @@ class QuestionDraw:
                     self._answered.setdefault(document.source, []).append((number, place))
         self.questions_by_source = {source: len(found) for source, found in sorted(self._answered.items())}
         factors = recipe.source_weights or {}
-        self._refuse_unknown("source_weights", factors)
+        for source in sorted(factors.keys() - self.questions_by_source.keys()):
+            known = ", ".join(self.questions_by_source)
+            raise ValueError(f"source_weights names {source!r}; the data has {known}")
         self.source_weights = {
             source: factors.get(source, 1.0) * min(1.0, n / recipe.source_cap) ** SMOOTHING
             for source, n in self.questions_by_source.items()
@@ -96,10 +97,6 @@ class QuestionDraw:
             if other != number and question.text not in own:
                 return Drawn(number, question, False)
         return None
-
-    def _refuse_unknown(self, key: str, sources: Iterable[str]) -> None:
-        for source in sorted(set(sources) - set(self.questions_by_source)):
-            raise ValueError(f"{key} names {source!r}; the data has {', '.join(self.questions_by_source)}")
 
     def _question(self, number: int, place: int) -> Question:
         return self._documents.without_text(number).questions[place]

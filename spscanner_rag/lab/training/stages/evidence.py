@@ -1,7 +1,7 @@
 """The evidence stage: questions with known evidence, from files to a scanner."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -38,10 +38,12 @@ class Validation:
     lines: tuple[str, ...]  # the measures as text for people to read
 
     @classmethod
-    def of(cls, choice: float, measures: dict[str, dict[str, float]], title: str) -> "Validation":
-        """The measures, shares of 1, with a line for each source."""
+    def of(
+        cls, choice: float, measures: dict[str, dict[str, float]], title: str, mark: str = ""
+    ) -> "Validation":
+        """The measures, shares of 1, with a line for each source, in which names begin with ``mark``."""
         lines = (
-            f"{title}  {'  '.join(f'{name} {100 * value:5.1f}' for name, value in values.items())}  {source}"
+            f"{title}  {'  '.join(f'{mark}{k} {100 * value:5.1f}' for k, value in values.items())}  {source}"
             for source, values in measures.items()
         )
         return cls(choice, measures, tuple(lines))
@@ -60,7 +62,7 @@ class EvidenceStage:
         self._documents = DocumentStore(training, files.out)
         self.held_out += read_documents(files.validation)
         refuse_names_of_means((document.source for document in self.held_out), "validation")
-        self._shared = find_shared(lambda: self._documents, self.held_out, notify)
+        self._shared = find_shared(self._documents, self.held_out, notify)
         self._documents.leave_out(self._shared)
         self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
 
@@ -105,11 +107,8 @@ class EvidenceStage:
         if not sample:
             return None
         recalls = validate(Scanner(checkpoint), sample)
-        measures = {
-            source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
-        }
-        shown = {source: {f"@{k}": value for k, value in own.items()} for source, own in measures.items()}
-        return replace(Validation.of(recalls["macro"][CHOICE_CUTOFF], shown, "recall"), measures=measures)
+        measures = {source: {str(k): value for k, value in own.items()} for source, own in recalls.items()}
+        return Validation.of(recalls["macro"][CHOICE_CUTOFF], measures, "recall", "@")
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write checkpoint and model card."""

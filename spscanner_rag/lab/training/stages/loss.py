@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.baselines.mamba_reranker import PairReader
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
-from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.passes import passes, unit_states
+from spscanner_rag.lab.training.data.examples import Example, ExampleSource
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import Batch, TokenSequence, group_by_length
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import readable
 
@@ -186,3 +186,40 @@ def pair_logits(
         logits = kind.logits(model, [pairs[number] for number in together], dtype)
         found.update(zip(together, logits.unbind(), strict=True))
     return torch.stack([found[number] for number in range(len(pairs))])
+
+
+def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[int]]:
+    """Divide sequences into passes of ``most_tokens``, padding included, or one; ``packs``: the kernels pack."""
+    if not packs:
+        return group_by_length(lengths, most_tokens)
+    found: list[list[int]] = []
+    total = 0
+    for number, tokens in enumerate(lengths):
+        total += tokens
+        if not found or total > most_tokens:
+            found.append([])
+            total = tokens
+        found[-1].append(number)
+    return found
+
+
+def unit_states(model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str) -> list[Tensor]:
+    """Hidden states at the unit ends of sequences read in one pass: (units, d_model) each, float32.
+
+    ``dtype`` is that of matrix products. Sequences are packed in one row if the kernels can, else padded.
+    """
+    batch = Batch.of(sequences, packed=model.kernels.packs)
+
+    def moved(values: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(values).to(model.device)
+
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        hidden, _ = model(
+            moved(batch.input_ids),
+            None,
+            None if batch.match_classes is None else moved(batch.match_classes),
+            match_features=None if batch.match_features is None else moved(batch.match_features),
+            sequence_index=None if batch.numbers is None else moved(batch.numbers[None]),
+            at=(moved(batch.at[0]), moved(batch.at[1])),
+        )
+    return list(hidden.float().split([len(sequence.positions) for sequence in sequences]))

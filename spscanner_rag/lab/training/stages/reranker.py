@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -64,19 +65,14 @@ class RerankerStage(EvidenceStage):
         if not sample:
             return None
         with torch.inference_mode():
-            measures = validate(self.scorer(checkpoint), self._segmenter, sample)
+            measures = validate(partial(self.score, checkpoint.model), self._segmenter, sample)
         return Validation.of(measures["macro"]["mrr@10"], measures, "ranking")
 
-    def scorer(self, checkpoint: Checkpoint) -> ScoreTexts:
-        """What a validation ranks by."""
+    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
+        """The logits of texts, (texts,), by which a validation ranks them."""
         recipe = self._recipe
-
-        def score(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
-            pairs = [self._pairs.pair(question, text, max(recipe.sequence_tokens)) for text in texts]
-            found = pair_logits(self._pairs, checkpoint.model, pairs, recipe.tokens_per_pass, "float32")
-            return found.cpu().numpy()
-
-        return score
+        pairs = [self._pairs.pair(question, text, max(recipe.sequence_tokens)) for text in texts]
+        return pair_logits(self._pairs, model, pairs, recipe.tokens_per_pass, "float32").cpu().numpy()
 
 
 def validate(

@@ -15,7 +15,7 @@ from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.stages.loss import EmbedderObjective, TransformerPairs
-from spscanner_rag.lab.training.stages.reranker import RerankerStage, ScoreTexts
+from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import readable
 
@@ -67,17 +67,12 @@ class EmbedderStage(TransformerStage):
         """The passage with the answer among all of a step."""
         return EmbedderObjective(self.passages(), start.model, self._recipe)
 
-    def scorer(self, checkpoint: Checkpoint) -> ScoreTexts:
-        """The model's own similarity."""
-        model: Any = checkpoint.model
-
-        def score(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
-            read = [readable(text) for text in (question, *texts)]
-            vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
-            similarities: NDArray[np.float32] = model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
-            return similarities
-
-        return score
+    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
+        """The model's own similarities: (texts,)."""
+        read = [readable(text) for text in (question, *texts)]
+        vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
+        similarities: NDArray[np.float32] = model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
+        return similarities
 
 
 def is_transformer(base: str | None) -> bool:

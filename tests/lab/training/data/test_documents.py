@@ -31,19 +31,6 @@ def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Pat
     assert {document.source for document in found} == {"novels"}
 
 
-@settings(max_examples=40)
-@given(st.lists(st.text("ab \né", max_size=8), min_size=1, max_size=5))
-def test_what_is_written_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    path = tmp_path_factory.mktemp("texts") / "a.txt"
-    path.write_bytes("\n\x1e\n".join(texts).encode())
-    found = [document.text.removesuffix("\n") for document in read_text_documents([path])]
-    assert found == [
-        text.removesuffix("\n") if i == len(texts) - 1 else text
-        for i, text in enumerate(texts)
-        if text.strip()
-    ]
-
-
 def test_faults_name_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\n\xff\xfe\n")

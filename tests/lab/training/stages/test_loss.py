@@ -8,8 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.stretches import Example
+from spscanner_rag.lab.training.data.examples import Example, ExampleSource
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits

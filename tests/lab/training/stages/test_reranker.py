@@ -11,7 +11,6 @@ from tokenizers import Tokenizer
 from torch.nn import functional as F
 
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.baselines.mamba1 import read_config
 from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaReranker, PairReader
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
@@ -19,7 +18,7 @@ from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective, pair_logits
+from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective
 from spscanner_rag.lab.training.stages.reranker import RerankerStage, as_reranker, validate
 from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
 from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
@@ -203,10 +202,8 @@ def written(documents: list[Document], path: Path) -> Path:
 def scores(run: TrainingRun, question: str, texts: list[str]) -> NDArray[np.float32]:
     """What a stage's trained model gives to texts."""
     assert isinstance(run.stage, RerankerStage)
-    pairs = run.stage._pairs
     with torch.no_grad():
-        read = [pairs.pair(question, text, 64) for text in texts]
-        return pair_logits(pairs, run.trainer.model.eval(), read, 256, "float32").numpy()
+        return run.stage.score(run.trainer.model.eval(), question, texts)
 
 
 def shape_of(layer: dict[str, object]) -> dict[str, object]:
@@ -270,27 +267,6 @@ def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:
         {"s": [(document, question)]},
     )
     assert reranked["s"] == {"mrr@10": 0.0, "recall@1": 0.0, "recall@10": 0.0}
-
-
-@pytest.mark.parametrize(
-    "layer", [{}, {"layer": "Mamba1", "d_state": 4, "dt_rank": 3}, {"d_conv": 3, "bias": True}]
-)
-def test_steps_lower_the_loss_of_mamba_1(
-    layer: dict[str, object], columns: RerankerObjective, start: Checkpoint
-) -> None:
-    config = read_config(shape_of(layer) | {"vocab_size": start.tokenizer.get_vocab_size() + 1})
-    torch.manual_seed(0)
-    model = new_model(config, ScannerSettings())
-    examples = [columns.example(number, 64) for number in range(2)]
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
-    losses = []
-    for _ in range(12):
-        optimizer.zero_grad()
-        (loss,) = columns.losses(model, examples)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0] - 0.3
 
 
 def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> None:
