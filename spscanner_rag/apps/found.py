@@ -71,10 +71,10 @@ def place_of(document: TextFile, start: int, end: int) -> FoundPassage:
     return found
 
 
-def digest_of(*parts: str) -> str:
-    """The first digits of a digest of texts."""
+def digest_of(*parts: str, digits: int = 8) -> str:
+    """The first digits of a digest of texts: of their digests, so that none can be taken for another."""
     own = (sha256(part.encode(errors="surrogatepass")).digest() for part in parts)
-    return sha256(b"".join(own)).hexdigest()[:8]
+    return sha256(b"".join(own)).hexdigest()[:digits]
 
 
 def json_of(answer: Found | FoundPassage) -> str:

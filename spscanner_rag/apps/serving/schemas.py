@@ -1,13 +1,13 @@
 """The bodies of requests, as Cohere, text-embeddings-inference and this package define them.
 
-JSON is checked while it is parsed: what is wrong or ignored never becomes a Python object, lists are bounded, and
-the first wrong item ends the check. So no body takes much more memory than its own size.
+JSON is checked while it is parsed: what is ignored never becomes a Python object, its values are counted before,
+and the first wrong item ends the check. So no body takes much memory.
 """
 
 import re
 from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -17,14 +17,11 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    GetCoreSchemaHandler,
     OnErrorOmit,
     TypeAdapter,
     ValidationError,
-    create_model,
 )
 from pydantic.config import ExtraValues
-from pydantic_core import CoreSchema, core_schema
 
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.text.units import readable
@@ -35,9 +32,6 @@ AT_ONCE_BYTES = 2**16
 MOST_VALUES = 1_000_000
 """Values of a larger body. The parser makes a tree of all, takes 300 bytes for a list, and lets no thread run."""
 
-T = TypeVar("T", bound="Body")
-
-_WRONG = object()
 _MARKS = (b",", b"[", b"{")
 
 # JSON can escape half a character, which no answer can contain.
@@ -59,13 +53,6 @@ _STRINGS = re.compile(_STRING, re.DOTALL)
 _PART = re.compile(rb'[^"]*+(?:' + _STRING + rb'[^"]*+){0,1000}+', re.DOTALL)
 
 
-class _Lenient:
-    """Makes `_WRONG` of what is not as the schema says: an error would make Python objects of all of it."""
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_default_schema(handler(source), default=_WRONG, on_error="default")
-
-
 class Body(BaseModel):
     """A body that ignores what it does not know: clients send fields of other versions of an API."""
 
@@ -79,37 +66,23 @@ class Body(BaseModel):
         if len(body) >= AT_ONCE_BYTES:
             _refuse_many_values(body)
         try:
-            return cls._read(body)
+            try:
+                return cls._read(body)
+            except ValidationError as error:
+                kinds = [each["type"] for each in error.errors(include_input=False)]
+                if b"\\u" not in body or kinds != ["json_invalid"]:
+                    raise
+                # once more, with half characters replaced, which the parser takes for damage
+                return cls._read(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], body))
         except ValidationError as error:
-            if b"\\u" not in body or error.error_count() > 1 or error.errors()[0]["type"] != "json_invalid":
-                raise _refused(error) from None
-        try:  # once more, with half characters replaced, which the parser takes for damage
-            return cls._read(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], body))
-        except ValidationError as error:
-            raise _refused(error) from None
+            raise invalid(error.errors(include_input=False)) from None
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        if len(body) < AT_ONCE_BYTES:
-            return cls.model_validate_json(body, extra=cls._extra)
-        read: Self = _lenient(cls).model_validate_json(body)
-        wrong = [name for name in cls.model_fields if getattr(read, name) is _WRONG]
-        if wrong:
-            raise RefusedError(
-                422, f"{', '.join(wrong)}: missing, of another type, or of more items than /openapi.json says"
-            )
-        return read
+        # of a large one every unknown field of its parts would be collected
+        return cls.model_validate_json(body, extra=cls._extra if len(body) < AT_ONCE_BYTES else "ignore")
 
     _extra: ClassVar[ExtraValues] = "ignore"
-
-
-@cache
-def _lenient(kind: type[T]) -> type[T]:
-    fields: dict[str, Any] = {}
-    for name, field in kind.model_fields.items():
-        lenient: Any = Annotated[field.annotation, *field.metadata, _Lenient()]
-        fields[name] = lenient, _WRONG if field.is_required() else field.default
-    return create_model(kind.__name__, __base__=kind, **fields)
 
 
 class _Own(Body):
@@ -150,10 +123,6 @@ def _refuse_many_values(body: bytes) -> None:
         found += sum(map(_STRINGS.sub(b"", part[0]).count, _MARKS))
         if found > MOST_VALUES:
             raise RefusedError(413, f"the body has more than {MOST_VALUES} values; split the request")
-
-
-def _refused(error: ValidationError) -> RefusedError:
-    return invalid(error.errors(include_url=False, include_context=False, include_input=False))
 
 
 def invalid(errors: Any) -> RefusedError:  # noqa: ANN401 - pydantic's
