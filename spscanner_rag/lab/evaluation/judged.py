@@ -19,7 +19,14 @@ from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import Study, arguments_of, asks_of
 from spscanner_rag.lab.evaluation.tables import Table, percent, shown
 from spscanner_rag.lab.evidence.metrics import ranking_metrics
-from spscanner_rag.lab.evidence.questions import DataError, Document, Question, json_objects, numbered_lines
+from spscanner_rag.lab.evidence.questions import (
+    DataError,
+    Document,
+    Question,
+    json_objects,
+    numbered_lines,
+    require,
+)
 from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.results.document_score import best_first, document_score
 from spscanner_rag.scorers import Scorer
@@ -65,8 +72,7 @@ def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
     queries = {qid: str(record.get("text") or "") for qid, record in _records(folder, "queries")}
     qrels = read_qrels(_file(folder / "qrels", f"{split}.tsv"))
     known = {document.doc_id for document in documents}
-    if not documents:
-        raise DataError(f"{folder}: the corpus has no document; expected at least one")
+    require(documents, "at least one document", documents, str(folder / "corpus.jsonl"))
     for query, grades in qrels.items():
         unknown = sorted(grades.keys() - known)
         if query not in queries or unknown:
@@ -95,10 +101,8 @@ def read_qrels(path: Path) -> Qrels:
             continue
         if number == 1 and len(words) == 3 and words[2] == "score":  # BEIR's header
             continue
-        if len(words) not in (3, 4) or not re.fullmatch(r"-?\d{1,9}", words[-1]):
-            raise DataError(
-                f"{path}, line {number}: got {' '.join(words)!r:.80}; expected query, document, grade"
-            )
+        is_grade = len(words) in (3, 4) and re.fullmatch(r"-?\d{1,9}", words[-1])
+        require(is_grade, "query, document, grade", " ".join(words), f"{path}, line {number}")
         query, document = words[0], words[-2]
         if document in qrels.setdefault(query, {}):
             raise DataError(
@@ -106,8 +110,7 @@ def read_qrels(path: Path) -> Qrels:
                 "expected one grade"
             )
         qrels[query][document] = int(words[-1])
-    if not qrels:
-        raise DataError(f"{path}: got no judgement; expected a line for each query and judged document")
+    require(qrels, "a line for each query and judged document", qrels, str(path))
     return qrels
 
 

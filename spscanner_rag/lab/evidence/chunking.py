@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, Document, Question, expecting
+from spscanner_rag.lab.evidence.questions import DataError, Document, Question, expecting, require
 
 QUESTIONS, TEXTS = "questions_df.csv", "corpora"
 
@@ -33,11 +33,9 @@ def read_chunking(folder: Path) -> list[Document]:
             for number, row in enumerate(csv.DictReader(file), 1):
                 where = f"{folder / QUESTIONS}, row {number}"
                 name = row.get("corpus_id") or ""
-                if name not in texts or not (row.get("question") or "").strip():
-                    raise DataError(
-                        f"{where}: got the corpus_id {name!r:.80}; expected a question, and one of "
-                        f"{', '.join(texts) or 'the texts, of which there are none'}"
-                    )
+                known = name in texts and (row.get("question") or "").strip()
+                names = ", ".join(texts) or "the texts, of which there are none"
+                require(known, f"a question, and a corpus_id of {names}", name, where)
                 spans = _spans(row, texts[name], where)
                 asked[name].append(Question(f"row-{number}", row["question"], spans))
         except csv.Error as error:
@@ -50,11 +48,8 @@ def _spans(row: Mapping[str, str], text: str, where: str) -> tuple[tuple[int, in
         references: Any = parse_json(row.get("references") or "")
         quoted = [(int(each["start_index"]), int(each["end_index"]), each["content"]) for each in references]
     for start, end, content in quoted:
-        if not 0 <= start < end or text[start:end] != content:
-            raise DataError(
-                f"{where}: characters {start} to {end} are {text[max(start, 0) : end]!r:.60}; expected "
-                f"{content!r:.60}: are questions and texts of one version?"
-            )
-    if not quoted:
-        raise DataError(f"{where}: got no reference; expected at least one")
+        is_there = 0 <= start < end and text[start:end] == content
+        expected = f"{content!r:.60} at characters {start} to {end} (are questions and texts of one version?)"
+        require(is_there, expected, text[max(start, 0) : end], where)
+    require(quoted, "at least one reference", quoted, where)
     return tuple((start, end) for start, end, _ in quoted)

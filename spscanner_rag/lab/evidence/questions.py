@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -168,6 +169,12 @@ def expecting(expected: str, where: str) -> Iterator[None]:
         raise DataError(f"{where}: expected {expected}, got {error}") from None
 
 
+def require(fits: object, expected: str, got: object, where: str) -> None:
+    """Raise `DataError` unless something is true."""
+    if not fits:
+        raise DataError(f"{where}: expected {expected}, got {got!r:.60}")
+
+
 def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines of a compressed file, of which never more than the limit is read."""
     size = path.stat().st_size
@@ -186,9 +193,9 @@ def _document(line: bytes, where: str) -> Document:
     with expecting("one JSON object", where):
         record = parse_object(line.decode("utf-8"))
     text = _string(record, "text", where)
-    questions = record.get("questions")
-    if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
-        raise DataError(f"{where}: expected 'questions' to be a list of objects, got {questions!r:.60}")
+    questions: Any = record.get("questions")
+    are_objects = isinstance(questions, list) and all(isinstance(question, dict) for question in questions)
+    require(are_objects, "'questions' to be a list of objects", questions, where)
     return Document(
         doc_id=_string(record, "doc_id", where),
         source=_name(record, "source", where),
@@ -202,26 +209,17 @@ def _document(line: bytes, where: str) -> Document:
 def _question(record: dict[str, Any], characters: int, where: str) -> Question:
     qid = _string(record, "qid", where)
     where = f"{where}, question {qid}"
-    evidence = record.get("evidence", [])
-    if not isinstance(evidence, list):
-        raise DataError(f"{where}: expected 'evidence' to be a list of [start, end]")
+    evidence, form = record.get("evidence", []), record.get("answer_form") or ""
+    require(isinstance(evidence, list), "'evidence' to be a list of [start, end]", evidence, where)
     for span in evidence:
         is_pair = isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)
-        if not is_pair or not 0 <= span[0] < span[1] <= characters:
-            raise DataError(
-                f"{where}: got evidence {span!r:.60}, "
-                f"expected [start, end] with 0 <= start < end <= {characters}, the length of the text"
-            )
+        inside = is_pair and 0 <= span[0] < span[1] <= characters
+        expected = f"[start, end] with 0 <= start < end <= {characters}, the length of the text"
+        require(inside, expected, span, where)
     answers, choices = (_strings(record, key, where) for key in ("answers", "choices"))
-    if choices and not set(answers) <= set(choices):
-        raise DataError(f"{where}: got an answer that is not among the choices, expected each to be there")
-    if len(choices) > MOST_CHOICES:
-        raise DataError(f"{where}: got {len(choices)} choices, expected at most {MOST_CHOICES}")
-    form = record.get("answer_form") or ""
-    if form not in ("", *ANSWER_FORMS):
-        raise DataError(
-            f"{where}: got the answer_form {form!r:.60}, expected one of {', '.join(ANSWER_FORMS)}"
-        )
+    require(not choices or set(answers) <= set(choices), "each answer among the choices", answers, where)
+    require(len(choices) <= MOST_CHOICES, f"at most {MOST_CHOICES} choices", len(choices), where)
+    require(form in ("", *ANSWER_FORMS), f"an answer_form of {', '.join(ANSWER_FORMS)}", form, where)
     return Question(
         qid=qid,
         text=_string(record, "question", where),
@@ -237,24 +235,18 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
 def _name(record: dict[str, Any], key: str, where: str) -> str:
     """A name that results contain, and that UTF-8 must therefore hold."""
     name = str(record.get(key) or "")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{where}: got {name!r:.60} under {key!r}, expected text that UTF-8 can hold ({error.reason})"
-        ) from None
+    require(not re.search(r"[\ud800-\udfff]", name), f"text that UTF-8 can hold under {key!r}", name, where)
     return name
 
 
 def _strings(record: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
     values = record.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DataError(f"{where}: expected {key!r} to be a list of strings, got {values!r:.60}")
+    are_strings = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    require(are_strings, f"{key!r} to be a list of strings", values, where)
     return tuple(values)
 
 
 def _string(record: dict[str, Any], key: str, where: str) -> str:
     value = record.get(key)
-    if not isinstance(value, str):
-        raise DataError(f"{where}: expected a string under {key!r}, got {value!r:.60}")
-    return value
+    require(isinstance(value, str), f"a string under {key!r}", value, where)
+    return str(value)

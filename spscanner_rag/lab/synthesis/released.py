@@ -15,7 +15,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, expecting, json_objects
+from spscanner_rag.lab.evidence.questions import DataError, expecting, json_objects, require
 
 MOST_NAMES = 3  # category, benchmark and record
 
@@ -64,11 +64,9 @@ def _records(
     """The records within an object or a list, each with the names on the way to it."""
     if isinstance(content, dict) and "full_text_sentences" in content and names:
         sentences, question = content["full_text_sentences"], content.get("question")
-        if not isinstance(question, str) or "answer" not in content or not _are_strings(sentences):
-            raise DataError(
-                f"{path}: record {'/'.join(names)!r:.80} has the keys {', '.join(content)!r:.120}; expected "
-                "a question, an answer and a list of strings under full_text_sentences"
-            )
+        whole = isinstance(question, str) and "answer" in content and _are_strings(sentences)
+        expected = "a question, an answer and a list of strings under full_text_sentences"
+        require(whole, expected, ", ".join(content), f"{path}, record {'/'.join(names)!r:.80}")
         yield names, content
     elif isinstance(content, (dict, list)) and len(names) < MOST_NAMES:
         parts = content.items() if isinstance(content, dict) else enumerate(content)
@@ -94,21 +92,14 @@ def _read(
     if missing:
         raise DataError(f"{where}: expected a list under {missing[0]!r} and the keys {', '.join(KEYS)}")
     ids, sentences, indices, labels = (record[key] for key in KEYS)
-    if not len(sentences) == len(labels) == len(indices):
-        raise DataError(
-            f"{where}: got {len(sentences)} sentences, {len(labels)} labels and {len(indices)} indices; expected "
-            "as many of each"
-        )
+    counts = [len(each) for each in (sentences, labels, indices)]
+    require(len(set(counts)) == 1, "as many sentences as labels and indices", counts, where)
     text = "".join(sentences)
     read = tokenizer.decode(ids, skip_special_tokens=False)
-    if not read.endswith(text):
-        raise DataError(
-            f"{where}: the tokens end with {read[-40:]!r}, the sentences with {text[-40:]!r}; expected the same: "
-            "give the tokenizer that made the file"
-        )
+    expected = f"tokens that end with {text[-40:]!r} (give the tokenizer that made the file)"
+    require(read.endswith(text), expected, read[-40:], where)
     question = read[: len(read) - len(text)].strip()
-    if not question:
-        raise DataError(f"{where}: no token stands before the sentences; expected the question")
+    require(question, "a question before the sentences", read, where)
     spans = pairwise(accumulate(map(len, sentences), initial=0))
     own = (
         (start + len(sentence) - len(sentence.lstrip()), end - len(sentence) + len(sentence.rstrip()))

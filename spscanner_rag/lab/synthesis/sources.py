@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from spscanner_rag.files.reading import read
-from spscanner_rag.lab.evidence.questions import DataError, Document, json_objects
+from spscanner_rag.lab.evidence.questions import Document, json_objects, require
 from spscanner_rag.lab.training.data.documents import (
     QUESTION_SUFFIXES,
     TEXT_SUFFIXES,
@@ -72,8 +72,7 @@ def _read_lines(path: Path) -> Iterator[Document]:
     expected = "a JSON object with a document under 'text'"
     for number, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")
-        if not isinstance(text, str):
-            raise DataError(f"{path}, line {number}: expected {expected}, got {text!r:.60}")
+        require(isinstance(text, str), expected, text, f"{path}, line {number}")
         name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
         source = str(record.get("source") or source_of(path))
-        yield Document(str(name), source, str(title) if title else "", text, ())
+        yield Document(str(name), source, str(title) if title else "", str(text), ())

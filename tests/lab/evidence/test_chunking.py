@@ -47,15 +47,15 @@ def test_questions_and_their_exact_spans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (row("widened", 25), "row 1: characters 25 to 32 are 'idened "),
+        (row("widened", 25), "row 1: expected 'widened' at characters 25 to 32 .*got 'idened "),
         (row("widened", -3), "characters -3 to 4"),
         (row("widened", 10**7), "expected 'widened'"),
-        (row("widened", 24, "piers"), "'piers'; expected a question, and one of harbours, wells"),
-        (row("widened", 24, "../corpora/wells"), "got the corpus_id"),
+        (row("widened", 24, "piers"), "a question, and a corpus_id of harbours, wells, got 'piers'"),
+        (row("widened", 24, "../corpora/wells"), "got '../corpora/wells'"),
         (row("widened", 24, question=" "), "expected a question"),
         (row("widened", 24) | {"references": "[{'content': 1}]"}, "a JSON list of content, start_index"),
         (row("widened", 24) | {"references": "[1]"}, "a JSON list of content"),
-        (row("widened", 24) | {"references": "[]"}, "got no reference"),
+        (row("widened", 24) | {"references": "[]"}, "expected at least one reference"),
     ],
 )
 def test_rows_that_are_wrong(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -105,9 +105,9 @@ BAD_LINES = [
     ('{"doc_id": "d1", "doc_id": "d2"}', "expected one JSON object, got the key 'doc_id' twice"),
     (
         json.dumps(RECORD | {"source": "\ud800"}),
-        r"got '\\ud800' under 'source', expected text that UTF-8 can hold",
+        r"expected text that UTF-8 can hold under 'source', got '\\ud800'",
     ),
-    (json.dumps(RECORD | {"split": "\ud800"}), r"got '\\ud800' under 'split'"),
+    (json.dumps(RECORD | {"split": "\ud800"}), "that UTF-8 can hold under 'split'"),
     ("{broken", "expected one JSON object"),
     ('{"doc_id": "d1"} {"doc_id": "d2"}', "expected one JSON object"),
     ("[1, 2]", "expected one JSON object, got a JSON list"),
@@ -121,13 +121,13 @@ BAD_LINES = [
     (json.dumps(with_question(qid=1)), "expected a string under 'qid', got 1"),
     (json.dumps(with_question(answers=["a", 1])), "question q1: expected 'answers' to be a list of strings"),
     (json.dumps(with_question(choices="ab")), "question q1: expected 'choices' to be a list of strings"),
-    (json.dumps(with_question(choices=["no"])), "question q1: got an answer that is not among the choices"),
-    (json.dumps(with_question(answers=[], choices=["x"] * 27)), "got 27 choices, expected at most 26"),
+    (json.dumps(with_question(choices=["no"])), "question q1: expected each answer among the choices"),
+    (json.dumps(with_question(answers=[], choices=["x"] * 27)), "expected at most 26 choices, got 27"),
     (json.dumps(with_question(evidence=None)), "question q1: expected 'evidence' to be a list"),
     *(
         (
             json.dumps(with_question(evidence=[[0, 2], span])),
-            "question q1: got evidence .*the length of the text",
+            r"question q1: expected \[start, end\] with .*the length of the text, got ",
         )
         for span in (
             *([5, 5], [6, 5], [-1, 5], [0, 34], [0], [0, 1, 2]),

@@ -53,9 +53,9 @@ def test_a_record_becomes_a_line(tiny_tokenizer: Tokenizer, tmp_path: Path) -> N
     ("change", "message"),
     [
         ({"sentence_labels": None}, "line 1: expected a list under 'sentence_labels'"),
-        ({"sentence_labels": [0, 1]}, "got 3 sentences, 2 labels and 3 indices"),
+        ({"sentence_labels": [0, 1]}, r"as many sentences as labels and indices, got \[3, 2, 3\]"),
         ({"full_text_sentences": ["Some", "other", "text"]}, "give the tokenizer that made the file"),
-        ({"input_ids": "the text alone"}, "no token stands before the sentences"),
+        ({"input_ids": "the text alone"}, "expected a question before the sentences"),
     ],
 )
 def test_records_that_are_refused(
@@ -105,7 +105,10 @@ def test_a_test_file_becomes_lines_with_answers(
     [
         ([1], "got int at '0'; expected objects of benchmarks or categories"),
         ({"a": {"b": {"c": {"d": RECORD | {"full_text_sentences": None}}}}}, "got dict at 'a/b/c'"),
-        ({"a": {"1": RECORD | {"question": 1}}}, "record 'a/1' has the keys 'question, answer"),
+        (
+            {"a": {"1": RECORD | {"question": 1}}},
+            "record 'a/1': expected a question, .*, got 'question, answer",
+        ),
         ({"a": {"1": RECORD | {"full_text_sentences": "It rained."}}}, "a list of strings"),
         ({"a": {"1": {"full_text_sentences": [], "question": "Who?"}}}, "expected a question, an answer"),
     ],
