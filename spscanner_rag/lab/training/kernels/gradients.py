@@ -15,7 +15,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from spscanner_rag.lab.training.kernels import adjoints as adjoints
-from spscanner_rag.lab.training.kernels.sweeps import KEPT_TOKENS, scan_backwards, scan_forwards
+from spscanner_rag.lab.training.kernels.sweeps import scan_backwards
 from spscanner_rag.mamba2.kernels.numba.kernels import (
     LEAST_ROWS,
     NumbaKernels,
@@ -24,9 +24,10 @@ from spscanner_rag.mamba2.kernels.numba.kernels import (
     in_threads,
     numbers,
     parts,
+    scan_rows,
     skip_weights,
 )
-from spscanner_rag.mamba2.kernels.numba.steps import norm_rows
+from spscanner_rag.mamba2.kernels.numba.steps import KEPT_TOKENS
 from spscanner_rag.mamba2.kernels.packing import tail_after
 from spscanner_rag.mamba2.kernels.torch import ScanOperands, time_steps
 
@@ -135,15 +136,10 @@ class _Scan(Function):
         kept = torch.empty(batch, blocks + 1, *state.shape[1:])  # states, each (heads, headdim, d_state)
         y = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
         ctx.save_for_backward(x, dt, A, B, C, D, decay, kept)
-        times, factors = dt.contiguous().numpy(), decay.contiguous().numpy()
-        states, written, keeping = state.contiguous().numpy(), numbers(y), kept.numpy()
-        tasks = []
-        for row in range(batch):
-            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
-            fixed = (*arrays, *strides, times[row], factors[row], skip_weights(D, heads, headdim), B.shape[2])
-            tasks += [(*fixed, states[row], keeping[row], written[row], *part) for part in parts(heads, 1)]
-        in_threads(scan_forwards, tasks)
-        return y, kept[:, -1].clone()
+        after = state.contiguous().clone()
+        scan_rows((x, B, C), D, dt, decay, after, y, kept)
+        kept[:, -1] = after
+        return y, after
 
     @staticmethod
     @once_differentiable
@@ -209,12 +205,9 @@ class _Norm(Function):
         """``x``: (..., size); ``weight`` is that of ``norm``."""
         ctx.save_for_backward(x, weight)
         ctx.epsilon = np.float32(norm.epsilon)
-        rounded = torch.is_autocast_enabled("cpu")  # to what a product would round it to
-        out = torch.empty(x.shape, dtype=torch.get_autocast_dtype("cpu") if rounded else weight.dtype)
-        rows = [numbers(part.reshape(-1, x.shape[-1])) for part in (x, out)]
-        fixed = (rows[0], numbers(weight.float()), ctx.epsilon, rows[1])
-        in_threads(norm_rows, [(*fixed, *part) for part in parts(len(rows[0]), LEAST_ROWS)])
-        return out
+        out = NumbaKernels().norm(norm, x)
+        # what a product would round it to
+        return out.to(torch.get_autocast_dtype("cpu")) if torch.is_autocast_enabled("cpu") else out
 
     @staticmethod
     @once_differentiable

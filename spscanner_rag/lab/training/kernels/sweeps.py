@@ -1,4 +1,4 @@
-"""The state-space operator (`spscanner_rag.mamba2.ssd`) for training, with its gradients, compiled by numba.
+"""The gradients of the state-space operator (`spscanner_rag.mamba2.ssd`), compiled by numba.
 
 A *sweep* goes over tokens, forwards or backwards, with a matrix H of rows and lanes:
 
@@ -27,12 +27,17 @@ that H itself need not be multiplied at every token. Flat arrays are as in `mamb
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from spscanner_rag.lab.training.kernels.rows import clear, narrow, padded, widen
-from spscanner_rag.mamba2.kernels.numba.steps import ROWS, SMALLEST, from_lanes, rounded, sweep_part, to_lanes
+from spscanner_rag.mamba2.kernels.numba.steps import (
+    KEPT_TOKENS,
+    ROWS,
+    SMALLEST,
+    from_lanes,
+    rounded,
+    sweep_part,
+    to_lanes,
+)
 from spscanner_rag.mamba2.kernels.numba.vectors import (
     CONTRACT,
     LANES,
@@ -44,10 +49,7 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
     spread,
     store,
     total,
-    vector,
 )
-
-KEPT_TOKENS = 64  # tokens between the states that the forward pass keeps for the backward pass
 
 SMALLEST_DECAY = np.float32(1e-14)  # a run of tokens ends before the product of its decays becomes smaller
 
@@ -55,74 +57,18 @@ _FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their loga
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
-@compiled(CONTRACT, keep=True)
-def scan_forwards(
-    x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, kept, out, first, last
-):
-    """The operator for the heads ``first`` to ``last``.
-
-    ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt`` and ``decay``, exp(dt A)
-    or 0 where a sequence starts, (tokens, heads), ``skip`` (heads, headdim), ``state`` (heads, headdim, d_state).
-    ``kept``, (blocks + 1, heads, headdim, d_state), gets the state before each `KEPT_TOKENS` tokens and that
-    after the last; ``out`` is (tokens, heads, headdim).
-    """
-    tokens, heads = dt.shape
-    _, headdim, d_state = state.shape
-    wide, long, tall = rounded(headdim, LANES), rounded(d_state, LANES), rounded(d_state, ROWS)
-    h = np.zeros((last - first) * tall * wide, np.float32)  # the states, (d_state, headdim) each
-    rows_B, rows_C = np.zeros(KEPT_TOKENS * long, np.float32), np.zeros(KEPT_TOKENS * long, np.float32)
-    u, y = np.zeros(KEPT_TOKENS * wide, np.float32), np.zeros(KEPT_TOKENS * wide, np.float32)
-    numbers, skips = np.zeros(KEPT_TOKENS * wide, np.float32), padded(skip, wide)
-    written = out.reshape(-1)
-    products, runs = np.empty(KEPT_TOKENS, np.float32), np.empty(KEPT_TOKENS + 1, np.int64)
-    for head in range(first, last):
-        to_lanes(state[head], h, (head - first) * tall * wide, wide)
-    for start in range(0, tokens, KEPT_TOKENS):
-        count = min(KEPT_TOKENS, tokens - start)
-        group = -1
-        for head in range(first, last):
-            if group != head * groups // heads:
-                group = head * groups // heads
-                widen(B, start * B_stride + group * d_state, B_stride, d_state, rows_B, long, count)
-                widen(C, start * C_stride + group * d_state, C_stride, d_state, rows_C, long, count)
-            at = (head - first) * tall * wide
-            flush(h, at, tall * wide)
-            from_lanes(h, at, wide, _ONE, kept[start // KEPT_TOKENS, head])
-            amount = _runs(decay, start, head, count, products, runs)
-            widen(x, start * x_stride + head * headdim, x_stride, headdim, numbers, wide, count)
-            for t in range(count):
-                step = spread(np.float32(dt[start + t, head] / products[t]))
-                for p in range(t * wide, (t + 1) * wide, LANES):
-                    store(u, p, product(load(numbers, p), step))
-            clear(y, 0, count * wide)
-            scale = _ONE
-            for run in range(amount):
-                begin, end = runs[run], runs[run + 1]
-                scale *= decay[start + begin, head]
-                sweep(h, at, tall, wide, scale, rows_B, rows_C, long, u, y, begin, 1, end - begin)
-                scale = products[end - 1]
-            scale_all(h, at, tall * wide, scale)
-            for t in range(count):
-                factor = spread(products[t])
-                for p in range(0, wide, LANES):
-                    past = product(load(numbers, t * wide + p), load(skips, head * wide + p))
-                    store(y, t * wide + p, total(product(load(y, t * wide + p), factor), past))
-            narrow(y, wide, headdim, written, (start * heads + head) * headdim, heads * headdim, count)
-    for head in range(first, last):
-        from_lanes(h, (head - first) * tall * wide, wide, _ONE, kept[len(kept) - 1, head])
-
-
 @compiled(SUMS, keep=True)
 def scan_backwards(
     x, B, C, dy, x_stride, B_stride, C_stride, dy_stride, dt, decay, skip, groups, kept, d_state_after,
     d_state_before, dx, dB, dC, d_dt, d_log_decay, d_skip, first, last,
 ):  # fmt: skip
-    """The gradients of `scan_forwards` for the heads ``first`` to ``last``.
+    """The gradients of `steps.scan_heads`, whose arguments it shares, for the heads ``first`` to ``last``.
 
-    ``dy`` is (tokens, heads, headdim), ``d_state_after`` the gradient of the state after the last token. Written
-    are ``d_state_before``, ``dx``, (tokens, heads, headdim), ``d_dt``, the gradient through dt x, and
-    ``d_log_decay``, both (tokens, heads); added to are ``dB`` and ``dC``, (tokens, groups, d_state), float32, and
-    ``d_skip``, (heads, headdim).
+    ``decay`` is 0 where a sequence starts; ``kept``, (blocks + 1, heads, headdim, d_state), has the state before
+    each `KEPT_TOKENS` tokens and that after the last; ``dy`` is (tokens, heads, headdim), ``d_state_after`` the
+    gradient of the state after the last token. Written are ``d_state_before``, ``dx``, (tokens, heads, headdim),
+    ``d_dt``, the gradient through dt x, and ``d_log_decay``, both (tokens, heads); added to are ``dB`` and ``dC``,
+    (tokens, groups, d_state), float32, and ``d_skip``, (heads, headdim).
     """
     tokens, heads = dt.shape
     _, headdim, d_state = d_state_after.shape
@@ -139,6 +85,7 @@ def scan_backwards(
     du = np.zeros(KEPT_TOKENS * wide, np.float32)
     numbers, slopes = np.zeros(KEPT_TOKENS * wide, np.float32), np.zeros(KEPT_TOKENS * wide, np.float32)
     skips, sum_skip = padded(skip, wide), np.zeros(heads * wide, np.float32)
+    lanes = np.empty(LANES, np.float32)
     written = dx.reshape(-1)
     products, runs = np.empty(KEPT_TOKENS, np.float32), np.empty(KEPT_TOKENS + 1, np.int64)
     for head in range(first, last):
@@ -199,10 +146,10 @@ def scan_backwards(
                     value = load(own_C, n)
                     store(sum_C, n, total(load(sum_C, n), value))
                     of_y = total(of_y, product(value, load(rows_C, n)))
-                of_x = total_of_lanes(of_u)
+                of_x = total_of_lanes(of_u, lanes)
                 # The product of the state and its gradient, from token to token: what leaves by y was in it
                 # before, what enters by u was not.
-                change += total_of_lanes(of_y) - of_x * step
+                change += total_of_lanes(of_y, lanes) - of_x * step
                 if decay[start + t, head] < _FORGOTTEN:
                     change = _ZERO
                 d_dt[start + t, head] = of_x
@@ -258,13 +205,6 @@ def inner_product(h, at, width, matrix):
 
 
 @compiled(CONTRACT)
-def scale_all(numbers, at, size, factor):
-    """Multiply numbers; ``size`` is that of whole vectors."""
-    for i in range(at, at + size, LANES):
-        store(numbers, i, product(load(numbers, i), spread(factor)))
-
-
-@compiled(CONTRACT)
 def flush(numbers, at, size):
     """Set numbers nearer to 0 than `SMALLEST` to 0."""
     for i in range(at, at + size, LANES):
@@ -285,22 +225,11 @@ def sweep(h, at, rows, width, scale, entering, leaving, row_stride, lanes, out, 
             )  # fmt: skip
 
 
-@intrinsic
-def total_of_lanes(typing, one):
-    """The sum of a vector's numbers, float32."""
-
-    def code(context, builder, signature, arguments):
-        value, count = arguments[0], LANES
-        while count > 1:
-            count //= 2
-            undefined = ir.Constant(value.type, ir.Undefined)
-            halves = [
-                builder.shuffle_vector(
-                    value, undefined, ir.Constant(ir.VectorType(ir.IntType(32), count), part)
-                )
-                for part in (list(range(count)), list(range(count, 2 * count)))
-            ]
-            value = builder.fadd(*halves, flags=("contract", "nsz"))
-        return builder.extract_element(value, ir.IntType(32)(0))
-
-    return types.float32(vector), code
+@compiled(SUMS, inline="always")
+def total_of_lanes(vector, lanes):
+    """The sum of a vector's numbers, which are put into ``lanes``."""
+    store(lanes, 0, vector)
+    result = _ZERO
+    for lane in range(LANES):
+        result += lanes[lane]
+    return result

@@ -117,18 +117,10 @@ class NumbaKernels(Kernels):
         if torch.is_grad_enabled():
             return super().scan(operands, state, config, sequence_index)
         x, _, _, A, B, C, D = operands
-        batch, tokens, heads, headdim = x.shape
         dt = time_steps(operands, config)  # (batch, tokens, nheads)
-        times, decay = dt.contiguous().numpy(), decays(dt, A, sequence_index).contiguous().numpy()
-        skip = skip_weights(D, heads, headdim)
-        after, out = state.contiguous().clone(), torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
-        states, written = after.numpy(), numbers(out)
-        tasks = []
-        for row in range(batch):
-            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
-            fixed = (*arrays, *strides, times[row], decay[row], skip, B.shape[2], states[row], written[row])
-            tasks += [(*fixed, *part) for part in parts(heads, 1)]
-        in_threads(scan_heads, tasks)
+        after, out = state.contiguous().clone(), torch.empty(x.shape, dtype=x.dtype)
+        kept = torch.empty(len(x), 0, 0, 0, 0)  # no states
+        scan_rows((x, B, C), D, dt, decays(dt, A, sequence_index), after, out, kept)
         return out, after
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
@@ -154,6 +146,25 @@ class NumbaKernels(Kernels):
         fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
         in_threads(norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
+
+
+def scan_rows(
+    inputs: Sequence[Tensor], D: Tensor, dt: Tensor, decay: Tensor, state: Tensor, out: Tensor, kept: Tensor
+) -> None:
+    """`scan_heads` for a batch of ``inputs`` x, B and C; ``state`` changes, ``out`` and ``kept`` are written."""
+    batch, _, heads, headdim = inputs[0].shape
+    times, factors, skip = (
+        dt.contiguous().numpy(),
+        decay.contiguous().numpy(),
+        skip_weights(D, heads, headdim),
+    )
+    results = (state.numpy(), numbers(out), kept.numpy())
+    tasks = []
+    for row in range(batch):
+        arrays, strides = zip(*(flat(part[row].flatten(1)) for part in inputs), strict=True)
+        fixed = (*arrays, *strides, times[row], factors[row], skip, inputs[1].shape[2])
+        tasks += [(*fixed, *(result[row] for result in results), *part) for part in parts(heads, 1)]
+    in_threads(scan_heads, tasks)
 
 
 def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
