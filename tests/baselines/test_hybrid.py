@@ -12,7 +12,7 @@ from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.scorers import words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from tests.baselines.conftest import letters
+from tests.baselines.test_dense import LangChainLike
 from tests.fakes import ScoredBy
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
@@ -83,27 +83,13 @@ def test_refused(scorers: list[Given], arguments: dict[str, object], error: type
         Hybrid(scorers, **arguments)  # type: ignore[arg-type]
 
 
-class Counted:
-    """An embedder that keeps the questions that it was asked to embed."""
-
-    def __init__(self) -> None:
-        self.questions: list[str] = []
-
-    def embed_query(self, text: str) -> list[float]:
-        self.questions.append(text)
-        return letters([text])[0].tolist()
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return letters(texts).tolist()
-
-
 @pytest.mark.parametrize("kind", [Dense, LateChunking])
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("texts", [[TEXT], [TEXT, "Snow.", "", "A heron. An otter."], ["Hail.", "Sleet."]])
 def test_a_question_is_embedded_once_a_call(
     kind: type[Dense | LateChunking], together: bool, texts: list[str]
 ) -> None:
-    embedder, other = Counted(), BM25()
+    embedder, other = LangChainLike(), BM25()
     hybrid = Hybrid([kind(embedder), other])
     requests = [("Where do otters swim?", text, hybrid.segment(text)) for text in texts]
     collection = words_together(hybrid, [units for _, _, units in requests]) if together else None

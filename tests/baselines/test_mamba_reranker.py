@@ -157,34 +157,24 @@ def test_agrees_with_transformers(tiny_tokenizer: Tokenizer, tmp_path: Path) -> 
     assert loaded(tmp_path).score_texts(QUERY, [TEXT])[0] == pytest.approx(expected, abs=1e-4)
 
 
-def drop_head(tensors: dict[str, torch.Tensor]) -> None:
-    del tensors["binary_head.weight"], tensors["binary_head.bias"]
-
-
-def two_labels(tensors: dict[str, torch.Tensor]) -> None:
-    drop_head(tensors)
-    tensors["score.weight"] = torch.zeros(2, 32)
-
-
-def two_heads(tensors: dict[str, torch.Tensor]) -> None:
-    tensors["score.weight"] = torch.zeros(1, 32)
-
-
-def wrong_width(tensors: dict[str, torch.Tensor]) -> None:
-    drop_head(tensors)
-    tensors["score.weight"] = torch.zeros(1, 16)
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("own_head", "score", "message"),
     [
-        (drop_head, "neither binary_head.weight nor score.weight"),
-        (two_labels, r"score.weight has shape \[2, 32\]"),
-        (two_heads, "are both binary_head.weight"),
-        (wrong_width, r"score.weight has shape \[1, 16\]"),
+        (False, None, "neither binary_head.weight nor score.weight"),
+        (False, (2, 32), r"score.weight has shape \[2, 32\]"),
+        (True, (1, 32), "are both binary_head.weight"),
+        (False, (1, 16), r"score.weight has shape \[1, 16\]"),
     ],
 )
-def test_checkpoints_that_are_no_rerankers(folder: Path, tmp_path: Path, change: Any, message: str) -> None:
+def test_checkpoints_that_are_no_rerankers(
+    folder: Path, tmp_path: Path, own_head: bool, score: tuple[int, int] | None, message: str
+) -> None:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        if not own_head:
+            del tensors["binary_head.weight"], tensors["binary_head.bias"]
+        if score is not None:
+            tensors["score.weight"] = torch.zeros(score)
+
     with pytest.raises(CheckpointError, match=message):
         loaded(changed(folder, tmp_path / "other", change))
 

@@ -1,8 +1,9 @@
 """The numbers that Word shows before paragraphs, and the styles that give them: styles.xml and numbering.xml."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from spscanner_rag.files.readers.docx_parts import NAMES, Element, attribute, is_on, value
 from spscanner_rag.files.readers.numerals import cardinal, numeral, ordinal, ordinal_word, whole_number
@@ -87,18 +88,10 @@ class _Level:
     style: str = ""  # whose paragraphs are on this level
 
 
-@dataclass(slots=True)
-class _Definition:
-    levels: dict[int, _Level] = field(default_factory=dict)
-    style: str = ""  # that has the definition instead
-    counted: dict[int, int] = field(default_factory=dict)  # level -> number of its last item
-
-
-@dataclass(slots=True)
-class _List:
-    definition: str = ""
-    starts: dict[int, int] = field(default_factory=dict)  # level -> number of the first item in this list
-    levels: dict[int, _Level] = field(default_factory=dict)
+class _List(NamedTuple):
+    levels: dict[int, _Level]
+    starts: dict[int, int]  # level -> number of the first item in this list
+    counted: dict[int, int]  # level -> number of the last item, of all lists of one definition
 
 
 def _levels(element: Element, path: str) -> dict[int, _Level]:
@@ -128,31 +121,35 @@ class Lists:
     """The lists of a document, as its part says them, and the number of the last item of each."""
 
     def __init__(self, root: Element, styles: Styles) -> None:
-        self._styles = styles
-        self._definitions = {
-            name: _Definition(_levels(one, "w:lvl"), value(one, "w:numStyleLink"))
+        definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
+            name: (_levels(one, "w:lvl"), value(one, "w:numStyleLink"), {})
             for name, one in _children(root, "w:abstractNum", "abstractNumId")
         }
-        self._lists = {
-            name: _List(value(one, "w:abstractNumId"), _starts(one), _levels(one, "w:lvlOverride/w:lvl"))
-            for name, one in _children(root, "w:num", "numId")
-        }
+        lists = dict(_children(root, "w:num", "numId"))
+        self._lists: dict[str, _List] = {}
+        for number, one in lists.items():
+            of = one
+            for _ in range(_MOST_PARENTS):
+                levels, style, counted = definitions.get(value(of, "w:abstractNumId"), ({}, "", {}))
+                if not style:  # else the list of a style has the definition
+                    break
+                of = lists.get(styles.of(style).number)
+            own = _levels(one, "w:lvlOverride/w:lvl")
+            self._lists[number] = _List({**levels, **own}, _starts(one), counted)
 
     def level_of(self, number: str, style: str, default: int) -> int:
         """The level in a list on which the paragraphs of a style are."""
-        definition = self._definition(number)
-        linked = (each for each, level in definition.levels.items() if style and level.style == style)
-        return next(linked, default)
+        levels = self._lists[number].levels if number in self._lists else {}
+        return next((each for each, level in levels.items() if style and level.style == style), default)
 
     def label(self, number: str, level: int) -> str:
         """Count an item of a list, and return what Word shows before it: a dash, a number, or nothing."""
         if number not in self._lists:
             return "- "
-        own, definition = self._lists[number], self._definition(number)
-        levels, counted = {**definition.levels, **own.levels}, definition.counted
+        levels, starts, counted = self._lists[number]
         at = levels.get(level, _Level())
-        if level in own.starts:
-            counted[level] = own.starts.pop(level)
+        if level in starts:
+            counted[level] = starts.pop(level)
         else:
             counted[level] = counted[level] + 1 if level in counted else at.start
         for deeper in range(level + 1, LAST_LEVEL + 1):
@@ -171,16 +168,6 @@ class Lists:
 
         text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
         return f"{text} " if text else ""
-
-    def _definition(self, number: str) -> _Definition:
-        """The definition of a list; for one that a style has, that of the style's list."""
-        for _ in range(_MOST_PARENTS):
-            of = self._lists.get(number, _List()).definition
-            found = self._definitions.get(of, _Definition())
-            if not found.style:
-                break
-            number = self._styles.of(found.style).number
-        return found
 
 
 def _written(number: int, form: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.docx import read_docx
 from spscanner_rag.files.readers.docx_parts import MOST_XML_BYTES
+from tests.files.readers.test_html import blocks as blocks_of
 from tests.word import HEADING, HEADINGS, WORD, a_list, cell, docx, item, level, paragraph, row, table
 
 BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9D9D9"/></w:tcPr>'
@@ -16,10 +17,6 @@ BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9
 
 def read(body: str, **settings: str) -> TextFile:
     return read_docx("a.docx", docx(body, **settings))  # type: ignore[arg-type]
-
-
-def kinds(found: TextFile) -> list[tuple[str, str]]:
-    return [(block.kind, found.text[block.start : block.end]) for block in found.blocks]
 
 
 def test_a_contract() -> None:
@@ -202,13 +199,13 @@ LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
 )  # fmt: skip
 def test_a_header_is_marked_or_looks_so(made: str, headers: list[str]) -> None:
     found = read(paragraph("Lease.") + made, styles=STYLE)
-    assert [text for kind, text in kinds(found) if kind == "header"] == headers
+    assert [text for kind, text in blocks_of(found) if kind == "header"] == headers
     assert all(block.header for block in found.blocks if block.kind == "row") == bool(headers)
 
 
 def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit() -> None:
     found = read(table(row("Part", "Maker", "Price"), row("Valve", "Hale", "12"), row("Pump", "Reed", "9")))
-    assert [kind for kind, _ in kinds(found)] == ["row", "row", "row"]
+    assert [kind for kind, _ in blocks_of(found)] == ["row", "row", "row"]
     assert [block.header for block in found.blocks] == [None, (0, 20), (0, 20)]
     found = read(table(row("Anne", "12", "Riga"), row("Bob", "13", "Lyme")))
     assert [block.header for block in found.blocks] == [None, None]

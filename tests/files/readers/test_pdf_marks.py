@@ -14,23 +14,15 @@ import pypdf
 import pypdfium2
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.pdf import converted
 from spscanner_rag.files.readers.pdf_marks import AUTHOR, SIGNED, Mark, marked_copy
-from spscanner_rag.files.readers.pdf_pages import read_pages
 from spscanner_rag.text.word_boxes import WORDS_KEY, boxes_of, unpacked
+from tests.files.readers.test_pdf import PdfOf, form, read_here
 
-PdfOf = Callable[..., bytes]
 PAGES = [
     ["Mill News", "The mill by the weir was sold twice. Its wheel was", "of oak. The miller repre-", "1"],
     ["Mill News", "sents the valley in the council.", "He has two daughters (and a dog).", "2"],
     ["Mill News", "Nobody has seen the dog.", "It is said to bark at night.", "3"],
 ]
-
-
-def document_of(data: bytes) -> TextFile:
-    first, *pages = read_pages(data)
-    found = converted("mill.pdf", first, pages)
-    return TextFile("mill.pdf", found.text, found.blocks, found.pages, found.notes, found.words)
 
 
 def turned(page: int, letters: int) -> Callable[[Any], None]:
@@ -62,7 +54,7 @@ def test_the_text_in_the_boxes_is_the_sentence(
     pdf_of: PdfOf, finish: Callable[[Any], None], sentence: str, shown: list[tuple[int, str]]
 ) -> None:
     data = pdf_of(PAGES, finish=finish)
-    document = document_of(data)
+    document = read_here(data)
     start = document.text.index(sentence)
     boxes = document.boxes(start, start + len(sentence))
     pages = pypdfium2.PdfDocument(data)
@@ -71,7 +63,7 @@ def test_the_text_in_the_boxes_is_the_sentence(
 
 
 def test_a_word_that_is_whole_again_stands_in_two_places(pdf_of: PdfOf) -> None:
-    document = document_of(pdf_of([["It was a good repre-", "sentation of the", "valley."]]))
+    document = read_here(pdf_of([["It was a good repre-", "sentation of the", "valley."]]))
     start = document.text.index("representation")
     first, second = document.boxes(start, start + len("representation"))
     assert first.y0 > second.y0
@@ -80,7 +72,7 @@ def test_a_word_that_is_whole_again_stands_in_two_places(pdf_of: PdfOf) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_the_metadata_of_a_page_hold_its_words(pdf_of: PdfOf, number: int) -> None:
-    document = document_of(pdf_of(PAGES))
+    document = read_here(pdf_of(PAGES))
     page, text = document.page_texts()[number]
     metadata = document.page_metadata(page)
     known = unpacked(metadata[WORDS_KEY])
@@ -118,7 +110,7 @@ def notes_of(copy: bytes) -> list[tuple[int, str, str, int]]:
 
 def test_a_copy_has_highlights_where_the_sentences_stand(pdf_of: PdfOf) -> None:
     data = pdf_of(PAGES)
-    document = document_of(data)
+    document = read_here(data)
     own = marks_of(document, "Its wheel was\nof oak.", "The miller repre-\nsents the", "Nobody has seen")
     copy, told = marked_copy("mill.pdf", data, own)
     assert told == ()
@@ -128,18 +120,16 @@ def test_a_copy_has_highlights_where_the_sentences_stand(pdf_of: PdfOf) -> None:
         (2, "/Highlight", "Who?\nThe  ☂", 1),
         (3, "/Highlight", "Who?\nNobo ☂", 1),
     ]
-    assert document_of(copy).text == document.text
+    assert read_here(copy).text == document.text
     quads = pypdf.PdfReader(io.BytesIO(copy)).pages[2]["/Annots"][0].get_object()["/QuadPoints"]
     _, x0, y0, x1, y1 = own[2].boxes[0]
     assert [float(value) for value in quads] == pytest.approx([x0, y1, x1, y1, x0, y0, x1, y0])
 
 
 def test_a_copy_of_a_signed_pdf_says_so(pdf_of: PdfOf) -> None:
-    from tests.files.readers.test_pdf import form
-
     signature = {"FT": "/Sig", "T": "s", "V": {"Type": "/Sig", "Filter": "/Adobe.PPKLite", "Contents": "x"}}
     data = pdf_of(PAGES, finish=form(signature))
-    copy, told = marked_copy("mill.pdf", data, marks_of(document_of(data), "Nobody has seen"))
+    copy, told = marked_copy("mill.pdf", data, marks_of(read_here(data), "Nobody has seen"))
     assert told == (SIGNED,)
     assert [(page, kind) for page, kind, *_ in notes_of(copy)] == [(1, "/Text"), (3, "/Highlight")]
 
@@ -155,7 +145,7 @@ def test_a_locked_pdf_may_allow_notes(pdf_of: PdfOf, user: str, allowed: int, ex
 
     data = pdf_of(PAGES, finish=lock)
     if expected is None:
-        copy, _ = marked_copy("mill.pdf", data, marks_of(document_of(data), "Nobody has seen"))
+        copy, _ = marked_copy("mill.pdf", data, marks_of(read_here(data), "Nobody has seen"))
         assert len(notes_of(copy)) == 1
     else:
         with pytest.raises(ValueError, match=rf"mill\.pdf: got an encrypted PDF that {expected}"):

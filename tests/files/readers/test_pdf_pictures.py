@@ -14,9 +14,8 @@ pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 from spscanner_rag.files.readers import pdf_pictures
 from spscanner_rag.files.readers.pdf_pictures import MOST_PIXELS, Picture, pictures_of
 from spscanner_rag.text.word_boxes import Box
-from tests.files.readers.test_pdf_marks import PAGES, document_of, turned
-
-PdfOf = Callable[..., bytes]
+from tests.files.readers.test_pdf import PdfOf, read_here
+from tests.files.readers.test_pdf_marks import PAGES, turned
 
 
 def ink(picture: Picture) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -39,7 +38,7 @@ def test_all_letters_of_a_page_are_in_the_rectangles_of_its_words(
 ) -> None:
     pages = [["The mill was sold.", "Its wheel was of oak."], ["It burned down."], ["Nobody came."]]
     data = pdf_of(pages, finish=finish)
-    document = document_of(data)
+    document = read_here(data)
     last = document.text.index("Nobody")
     found = pictures_of(data, [document.boxes(last, last + 12), document.boxes(0, 39)])
     assert [(each.number, {place[0] for place in each.places}) for each in found] == [(1, {1}), (3, {0})]
