@@ -222,32 +222,24 @@ def test_minilm() -> None:
     assert dense.name == "dense:minilm"
 
 
-@pytest.fixture(params=["modules.json", "config.json"])
-def own_code(request: pytest.FixtureRequest, tmp_path: Path, save_bert: Callable[..., Path]) -> Path:
-    """An embedding model whose folder holds Python that leaves a trace when it is imported."""
+def test_python_needs_permission(
+    tmp_path: Path, save_bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     library = pytest.importorskip("sentence_transformers")
     folder = tmp_path / "model"
     library.SentenceTransformer(str(save_bert(tmp_path / "bert", None)), device="cpu").save(str(folder))
     (folder / "own_code.py").write_text(
         f"from pathlib import Path\nPath({str(tmp_path / 'trace')!r}).touch()\nclass Own: pass\n"
     )
-    path = folder / request.param
-    value = json.loads(path.read_text())
-    if request.param == "modules.json":
-        value[1]["type"] = "own_code.Own"
-    else:
-        value |= {"model_type": "own", "auto_map": dict.fromkeys(("AutoConfig", "AutoModel"), "own_code.Own")}
-    path.write_text(json.dumps(value))
-    return folder
-
-
-def test_python_needs_permission(own_code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["type"] = "own_code.Own"
+    (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match="trust_remote_code"):
-        scorer_of(f"dense:{own_code}", Options(device="cpu"))
+        scorer_of(f"dense:{folder}", Options(device="cpu"))
     assert not (tmp_path / "trace").exists()
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     with pytest.raises(Exception, match="Own"):  # the class is no module, but its file was run
-        scorer_of(f"dense:{own_code}", Options(device="cpu", trust_remote_code=True))
+        scorer_of(f"dense:{folder}", Options(device="cpu", trust_remote_code=True))
     assert (tmp_path / "trace").exists()
 
 

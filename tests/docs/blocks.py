@@ -94,8 +94,7 @@ def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
     elif block.language == "toml":
         read_recipe(folder / block.file)
     elif block.language == "json":
-        for value in json_values(block.text):
-            assert isinstance(value, dict), block.place
+        assert isinstance(json.loads(block.text), dict), block.place
     return ""
 
 
@@ -126,16 +125,6 @@ def run_shell(block: Block, folder: Path) -> str:
     )
     assert done.returncode == 0, f"{block.place}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
-
-
-def json_values(text: str) -> list[object]:
-    """The values of a JSON block, which follow each other."""
-    values, decoder, position = [], json.JSONDecoder(), 0
-    while position < len(text.rstrip()):
-        value, position = decoder.raw_decode(text, position)
-        position += len(text[position:]) - len(text[position:].lstrip())
-        values.append(value)
-    return values
 
 
 def check_commands(block: Block) -> None:

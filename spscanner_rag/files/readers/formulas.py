@@ -14,9 +14,8 @@ _FRACTIONS, _ROOTS = {"f", "mfrac"}, {"rad", "msqrt", "mroot"}
 _BELOW, _ABOVE = {"ssub", "msub", "munder", "limlow"}, {"ssup", "msup", "mover", "limupp"}
 _BOTH = {"ssubsup", "msubsup", "munderover"}
 _OF_ROWS = {"m", "mtable", "eqarr"}
-# The same formula in another language, and what was deleted from a document.
-_UNREAD = {"annotation", "annotation-xml", "del", "movefrom", "deltext", "instrtext"}
-_PROPERTIES = "pr"  # Word's elements of properties end so
+# The same formula in another language; of Word, what was deleted, codes of fields, and properties, which end so.
+_UNREAD = ("annotation", "annotation-xml", "}del", "}moveFrom", "}delText", "}instrText", "Pr")
 
 Element = Any
 """Of lxml or of the standard library."""
@@ -32,7 +31,7 @@ def _parts(element: Element, depth: int) -> Iterator[str]:
     yield _plain(element.text)
     for child in element:
         name = child.tag.rpartition("}")[2].lower()
-        if name not in _UNREAD and not name.endswith(_PROPERTIES):
+        if not child.tag.endswith(_UNREAD):
             parts = _parts(child, depth + 1) if depth < _DEEPEST else map(_plain, child.itertext())
             if filled := [part for part in parts if part.strip()]:
                 yield _written(name, filled, child) if depth < _DEEPEST else "".join(filled)
@@ -45,9 +44,10 @@ def _plain(text: str | None) -> str:
 
 def _sign(element: Element, name: str, default: str) -> str:
     """The character that the properties of an operator or of brackets name (OMML)."""
-    found = next(element.iterfind(f"*/{{*}}{name}"), None)
-    values = () if found is None else (text for key, text in found.items() if key.endswith("val"))
-    return default if found is None else next(iter(values), "")[:1]
+    found = element.find(f"*/{{*}}{name}")
+    if found is None:
+        return default
+    return next((text for key, text in found.items() if key.endswith("val")), "")[:1]
 
 
 def _written(name: str, parts: Sequence[str], element: Element) -> str:

@@ -7,6 +7,7 @@ reversed lists are counted in a tree.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from xml.etree.ElementTree import TreeBuilder
 
 from spscanner_rag.files.documents import TextFile
@@ -75,36 +76,26 @@ def read_html(name: str, data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
     needed("lxml.etree", f"{name}: reading HTML", "files")
     page = _decoded(name, data)
+    root = _parsed(page) if "reversed" in page.lower() else None
+    target = _HtmlText([] if root is None else [len(each.findall("li")) for each in root.iter("ol")])
     try:
-        target = _HtmlText(_items(page) if "reversed" in page.lower() else ())
-        _feed(page, target)
+        _parsed(page, target=target)
     except TooDeep as error:
         raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
-    return target.converted()
+    return target.close()
 
 
-def _items(page: str) -> list[int]:
-    """The number of items of each ordered list: reversed ones begin with it."""
+def _parsed(page: str, **target: object) -> Any:  # noqa: ANN401 - of lxml
+    """The root of a page's tree, if no target gets what is read; None for a page without any element or text."""
     from lxml import etree
 
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
-    try:
-        root = etree.fromstring(page.encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError:  # a page without any element or text
-        root = None
-    return [] if root is None else [len(each.findall("li")) for each in root.iter("ol")]
-
-
-def _feed(page: str, target: object) -> None:
-    from lxml import etree
-
-    parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, **target)
     try:
         for start in range(0, len(page), _FEED):
             parser.feed(page[start : start + _FEED].encode("utf-8", "replace"))
-        parser.close()
-    except etree.XMLSyntaxError:  # a page without any element or text
-        pass
+        return parser.close()
+    except etree.XMLSyntaxError:
+        return None
 
 
 def _decoded(name: str, data: bytes) -> str:
@@ -150,7 +141,7 @@ class _Table:
 class _HtmlText:
     """A target of lxml's parser; ``items`` are the numbers of items of all ordered lists, if one is reversed."""
 
-    def __init__(self, items: Sequence[int] = ()) -> None:
+    def __init__(self, items: Sequence[int]) -> None:
         self._built = TextBuilder()
         self._buffer: list[str] = []
         self._depth = 0
@@ -243,10 +234,7 @@ class _HtmlText:
                 self._tables[-1].plain = True
             self._buffer.append(text if self._verbatim else _SPACE.sub(" ", text))
 
-    def close(self) -> None:
-        self._flush()
-
-    def converted(self) -> TextFile:
+    def close(self) -> TextFile:
         self._flush()
         return self._built.converted()
 
