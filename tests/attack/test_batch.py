@@ -5,7 +5,6 @@ import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -106,18 +105,17 @@ def test_an_input_that_changes_while_it_is_read_ends_the_run(
 
 
 def test_a_document_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
-    path, stat = tmp_path / "live.txt", os.stat
+    path, fstat = tmp_path / "live.txt", os.fstat
     for added in ("It rained. " * 900, "It rained. ", ""):
         path.write_text("The keeper left. " * 90)
 
-        def changing(given: Any, *options: Any, now: str = added, **named: Any) -> os.stat_result:
-            result = stat(given, *options, **named)
-            if str(given) == str(path):
-                path.write_text(path.read_text() + now if now else "A.")
+        def changing(descriptor: int, now: str = added) -> os.stat_result:
+            result = fstat(descriptor)
+            path.write_text(path.read_text() + now if now else "A.")
             return result
 
         with monkeypatch.context() as patch, attempt("batch: changing inputs"):
-            patch.setattr(os, "stat", changing)
+            patch.setattr(os, "fstat", changing)
             with pytest.raises(ValueError, match="does not change while it is read"):
                 read(path)
 
