@@ -60,6 +60,7 @@ def packages(extra: str) -> set[str]:
 def import_name(distribution: str) -> str:
     """The module of a distribution."""
     others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer", "haystack-ai": "haystack"}
+    others["markdown-it-py"] = "markdown_it"
     return others.get(distribution, distribution.replace("-", "_"))
 
 

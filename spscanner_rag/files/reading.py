@@ -122,7 +122,7 @@ def read_bytes(
         seconds = seconds_for(data)
     if kind == "PDF":
         made = read_pdf(name, data, seconds, check, progress)
-    elif max(len(data), _unpacked(kind, data)) > AT_ONCE_BYTES:
+    elif _unpacked(kind, data) > AT_ONCE_BYTES:
         made = _read_apart(kind, name, data, seconds, check)
     else:
         made = FORMATS[kind].read(name, data)
@@ -133,7 +133,9 @@ def read_bytes(
 
 def _unpacked(kind: Kind, data: bytes) -> int:
     if kind != "DOCX":
-        return 0
+        return len(data) * (
+            4 if kind == "Markdown" else 1
+        )  # whose parser needs 500 bytes for each of short lines
     with archive_of(data) as archive:
         return sum(part.file_size for part in archive.infolist())
 

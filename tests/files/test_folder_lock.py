@@ -37,8 +37,8 @@ def held_by_another(folder: Path, more: str = "pass") -> Iterator[subprocess.Pop
 
 def test_a_folder_is_refused_while_another_process_holds_it(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    with held_by_another(out) as process:
-        message = rf"{out}: in use by another run \(process {process.pid}\); wait until it ends, or give"
+    with held_by_another(out):
+        message = f"{out}: in use by another run; wait until it ends, or give"
         before = (out / LOCK_FILE).stat()
         for _ in range(2):
             with pytest.raises(FolderInUseError, match=message), folder_lock(out):
@@ -53,10 +53,10 @@ def test_the_lock_of_a_process_that_was_killed_is_no_obstacle(tmp_path: Path, ki
     with held_by_another(tmp_path) as process:
         process.send_signal(kill)
         process.wait()
-    assert (tmp_path / LOCK_FILE).read_text() == str(process.pid)
+    assert (tmp_path / LOCK_FILE).exists()
     refuse_in_use(tmp_path)
     with folder_lock(tmp_path):
-        assert (tmp_path / LOCK_FILE).read_text() == str(os.getpid())
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
@@ -83,7 +83,7 @@ def test_a_new_folder_without_results_is_removed(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["results"]
     (tmp_path / "empty").mkdir()
     with folder_lock(tmp_path / "empty"):  # nor twice in one process
-        with pytest.raises(FolderInUseError, match=f"process {os.getpid()}"), folder_lock(tmp_path / "empty"):
+        with pytest.raises(FolderInUseError), folder_lock(tmp_path / "empty"):
             pass
         assert (tmp_path / "empty" / LOCK_FILE).exists()
     assert (tmp_path / "empty").is_dir()
