@@ -18,10 +18,11 @@ from spscanner_rag.apps.cli.compare import compare
 from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.apps.cli.info import info
 from spscanner_rag.apps.cli.mcp import mcp
-from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand, tell
+from spscanner_rag.apps.cli.options import SeveralValues, tell
 from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.apps.cli.serve import serve
-from spscanner_rag.apps.cli.synthesize import synthesize
+from spscanner_rag.apps.cli.synthesize import RESULTS as SYNTHESIS_RESULTS
+from spscanner_rag.apps.cli.synthesize import from_released, synthesize
 from spscanner_rag.apps.cli.train import encoder, train
 
 app = typer.Typer(
@@ -35,11 +36,12 @@ app = typer.Typer(
 app.command(epilog=JSON_LAYOUT)(scan)
 app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
 app.command("eval", cls=SeveralValues, epilog=RESULTS)(evaluate)
-app.command(cls=TrainCommand)(train)
+app.command(cls=SeveralValues)(train)
 app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
 app.command()(serve)
 app.command()(mcp)
-app.add_typer(synthesize, name="synthesize")
+app.command(cls=SeveralValues, epilog=SYNTHESIS_RESULTS)(synthesize)
+app.command("from-released")(from_released)
 app.command(cls=SeveralValues)(encoder)
 app.command()(info)
 

@@ -11,7 +11,7 @@ from typing import TextIO
 from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cli.options import argument, option, tell
 from spscanner_rag.checkpoint.whole_file import is_special, write_whole
-from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import check_output, write_output
 from spscanner_rag.files.reading import read, read_all
 
@@ -54,9 +54,7 @@ class OutputOptions:
         "File to write instead of standard output; its ending, .txt .json .jsonl .html .md .csv .pdf, "
         "says the form; a PDF is a copy of the document with its best sentences highlighted.",
     )
-    text_out: Path | None = option(
-        None, "File to write the text to that was read from a document; a folder for several documents."
-    )
+    text_out: Path | None = option(None, "File to write the text to that was read of a single document.")
 
     @cached_property
     def form(self) -> OutputFormat:
@@ -80,11 +78,13 @@ class OutputOptions:
         from spscanner_rag.apps.pages.terminal import page_progress
 
         check_output(self.out, paths)
+        check_output(self.text_out, paths, "--text-out")
         reader = cache.read if cache else read
         with page_progress(progress) as start:
             documents = read_all(paths, tell, lambda path: reader(path, progress=start(path)))
+        if self.text_out and len(documents) > 1:
+            raise ValueError(f"--text-out: got {len(documents)} documents; expected a single one")
         check_output(self.out, [document.path for document in documents])
-        _text_files(self.text_out, documents)
         return documents
 
     def stream(self, terminal: TextIO) -> TextIO:
@@ -92,37 +92,7 @@ class OutputOptions:
         return StringIO() if self.out else terminal
 
     def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
-        """Write the texts of the documents, if asked for, and the result."""
-        for document, target in zip(documents, _text_files(self.text_out, documents), strict=False):
-            target.parent.mkdir(exist_ok=True)
-            write_whole(target, document.text)
+        """Write the text of the document, if asked for, and the result."""
+        if self.text_out:
+            write_whole(self.text_out, documents[0].text)
         write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
-
-
-def _text_files(text_out: Path | None, documents: Sequence[TextFile]) -> list[Path]:
-    """The files for texts, or a single one; ``ValueError`` if not writable, or one of the documents."""
-    if text_out is None:
-        return []
-    single = len(documents) == 1 and not text_out.is_dir()
-    if not single and text_out.exists() and not text_out.is_dir():
-        raise ValueError(
-            f"--text-out {text_out}: got a file for {len(documents)} texts; expected a folder: change the name"
-        )
-    targets = [text_out] if single else [text_out / name for name in _names(documents)]
-    for target in targets if text_out.is_dir() else [text_out]:  # a new folder has nothing in it
-        check_output(target, [document.path for document in documents], "--text-out")
-    return targets
-
-
-def _names(documents: Sequence[TextFile]) -> list[str]:
-    """A file name for each text: the document's with .txt, and a number where two are alike."""
-    taken: set[str] = set()
-    names = []
-    for document in documents:
-        own = "standard-input" if document.path == STANDARD_INPUT else Path(document.path).name
-        name, number = f"{own}.txt", 2
-        while name.lower() in taken:
-            name, number = f"{own}-{number}.txt", number + 1
-        taken.add(name.lower())
-        names.append(name)
-    return names

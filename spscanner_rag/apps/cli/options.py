@@ -3,11 +3,10 @@
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 import typer.core
@@ -175,57 +174,19 @@ def tell(message: str) -> None:
 
 
 class SeveralValues(typer.core.TyperCommand):
-    """A command in which an option that may be repeated also takes all words up to the next option, or ``--``.
-
-    If a command needs words of its own, such as FILE..., and all stand behind such an option, the option takes
-    one.
-    """
-
-    argument_ending: ClassVar[str | None] = None
-    """Ending of a word that is the command's own argument wherever it is, except right after an option."""
+    """A command in which an option that may be repeated also takes all words up to the next option, or ``--``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
-        """Repeat the flags of options that got several values, and parse the result."""
-        needs_words = any(
-            param.param_type_name == "argument" and param.required for param in self.get_params(ctx)
-        )
-        options = {
-            flag: param
-            for param in self.get_params(ctx)
-            if param.param_type_name == "option"
-            for flag in (*param.opts, *param.secondary_opts)
-        }
-        spread, own_words = _spread(args, options, self.argument_ending)
-        return list(super().parse_args(ctx, spread if own_words or not needs_words else args))
-
-
-class TrainCommand(SeveralValues):
-    """``spscanner train``: its one argument is a recipe."""
-
-    argument_ending = ".toml"
-
-
-def _spread(args: Sequence[str], options: Mapping[str, Any], ending: str | None) -> tuple[list[str], int]:
-    """The arguments with the flag of a repeatable option before each value, and how many words no option took."""
-    spread: list[str] = []
-    words, own_words = iter(args), 0
-    repeated = ""  # the flag whose values are being read
-    for word in words:
-        if word == "--":
-            rest = list(words)
-            return [*spread, word, *rest], own_words + len(rest)
-        if word.startswith("-") and word != "-":
-            option = options.get(word)
-            spread += [word, *_values(option, words)]
-            repeated = word if option is not None and option.multiple else ""
-        elif repeated and not (ending and word.endswith(ending)):
-            spread += [repeated, word]
-        else:
+        """Write the flag of such an option before each of its words, and parse the result."""
+        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        repeatable = {flag for option in options if option.multiple for flag in option.opts}
+        spread: list[str] = []
+        flag = before = ""  # the option whose words these are, and the word before
+        for word in args:
+            if word.startswith("-") and word != "-":
+                flag = word if word in repeatable else ""
+            elif flag and before != flag:
+                spread.append(flag)
             spread.append(word)
-            own_words += 1
-    return spread, own_words
-
-
-def _values(option: Any, words: Iterable[str]) -> list[str]:  # noqa: ANN401 - click's option, or typer's own
-    """The word that an option takes, whatever it looks like; none for a switch, and for ``--name=value``."""
-    return [] if option is None or option.is_flag else list(islice(words, 1))
+            before = word
+        return list(super().parse_args(ctx, spread))

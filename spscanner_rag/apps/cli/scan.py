@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -62,11 +61,6 @@ lower left of a page, for a PDF. --format jsonl writes a passage with its path o
 probability that the document answers, where the checkpoint says it; rank counts the sentences of all
 documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
-
-
-MEASURED_SECONDS = 1.0  # of reading, after which its speed is known
-WORTH_A_LINE = 5.0  # seconds
-SCANS_FASTER = 6  # times, than the encoder reads
 
 
 class OutputOrder(StrEnum):
@@ -198,7 +192,6 @@ class _Reading:
 
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
-        self.told = False  # how long it takes
         self.prepared = [
             scanner.pipeline.prepare(each.text, segment(scanner, each.text, each.blocks))
             for each in documents
@@ -219,40 +212,30 @@ class _Reading:
             before = 0
             for number, each in enumerate(left, 1):
                 size = len(each.input_ids)
-                meter = Meter(partial(_part, show, f"{number:,} of {len(left):,}", before, size))
+                meter = Meter(partial(show, f"{number:,} of {len(left):,}", before, size))
                 meaning.vectors(each.sentences, meter.expect, meter.after_step)
                 before += size
 
     @contextmanager
-    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[[int, str], None]]:
-        """Within the block, one bar over the tokens of all texts: what shows those read and of what."""
+    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[..., None]]:
+        """Within the block, one bar over the tokens of all texts.
+
+        What shows it takes the words for the texts, the tokens of those before them and their own, and how much
+        of them is read, as a number and of how many.
+        """
         from rich.progress import TextColumn, TimeRemainingColumn
 
         from spscanner_rag.apps.pages.terminal import progress_bars
 
-        total = sum(len(each.input_ids) for each in texts)
-        first: tuple[float, int] | None = None  # report: what comes before it is loading, too
         columns = TextColumn("tokens"), TimeRemainingColumn()
         with progress_bars(self.progress and bool(texts), *columns, transient=True) as bars:
-            task = bars.add_task(doing, total=total)
+            task = bars.add_task(doing, total=sum(len(each.input_ids) for each in texts))
 
-            def show(read: int, of: str) -> None:
-                nonlocal first
-                bars.update(task, description=f"{doing} {of} documents", completed=min(read, total))
-                first = first or (monotonic(), read)
-                if line := self._estimate(doing, read - first[1], total, monotonic() - first[0]):
-                    bars.console.print(line)
+            def show(of: str, before: int, size: int, done: int, total: int) -> None:
+                read = before + size * done // max(total, 1)
+                bars.update(task, description=f"{doing} {of} documents", completed=read)
 
             yield show
-
-    def _estimate(self, doing: str, read: int, total: int, seconds: float) -> str:
-        """What the first question reads and how long that takes, once it is known; empty if not worth a line."""
-        if self.told or not self.progress or seconds < MEASURED_SECONDS or not read:
-            return ""
-        self.told = True
-        tokens = sum(len(each.input_ids) for each in self.prepared)
-        takes = (total + (tokens / SCANS_FASTER if doing == "encoding" else 0)) * seconds / read
-        return f"reading {tokens:,} tokens, about {takes:.0f} s" if takes >= WORTH_A_LINE else ""
 
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
         """The documents with their scores for a question, and what is selected of all of them."""
@@ -260,18 +243,12 @@ class _Reading:
             self.scanner.pipeline.request(query, document.text, prepared.units)._replace(prepared=prepared)
             for document, prepared in zip(self.documents, self.prepared, strict=True)
         ]
-        of = f"{len(texts):,}"
+        tokens = sum(len(each.input_ids) for each in self.prepared)
         with self._bar("scanning", self.prepared) as show:
             results = self.scanner.scan_many(
-                texts, collection=self.collection, progress=lambda done, total: show(done, of)
+                texts, collection=self.collection, progress=partial(show, f"{len(texts):,}", 0, tokens)
             )
-        self.told = True
         return select_together(self.documents, results, selection)
-
-
-def _part(show: Callable[[int, str], None], of: str, before: int, size: int, done: int, total: int) -> None:
-    """Show what was read of one text after others."""
-    show(before + size * done // max(total, 1), of)
 
 
 def _questions() -> Iterator[str]:

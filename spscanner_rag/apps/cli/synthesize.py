@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-import typer.core
 
-from spscanner_rag.apps.cli.options import PROGRESS, SeveralValues, argument, option, shows_progress, tell
+from spscanner_rag.apps.cli.options import PROGRESS, argument, option, shows_progress, tell
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.lab.synthesis.making import SynthesisRun
+    from spscanner_rag.lab.llm.asking import Budget
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
@@ -27,7 +26,7 @@ NOTHING_USABLE, ENDED_EARLY = 1, 3
 """Exit codes of runs without a result, and of runs that ended before all was asked."""
 
 
-def make(
+def synthesize(
     sources: list[Path] = argument(
         "Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
         "FILE...",
@@ -93,9 +92,8 @@ def make(
     progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
-    from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.lab.llm.asking import Budget, Prices
-    from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
+    from spscanner_rag.lab.synthesis import making
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
     from spscanner_rag.lab.synthesis.sources import source_files
 
@@ -108,39 +106,40 @@ def make(
         per_document=per_document,
         chunk_units=chunk_units,
         unit_tokens=unit_tokens,
-        positions=_positions(positions),
+        positions=tuple(tuple(pair.strip().split("-")) for pair in positions.split(",") if pair),  # type: ignore[misc]
         language=language,
         language_probability=language_probability,
         boilerplate=not keep_boilerplate,
         test_share=test_share,
     )
-    options = RunOptions(
+    budget = Budget(
+        prices=Prices(price_prompt, price_reply),
+        max_requests=max_requests,
+        max_cost=max_cost,
+        per_minute=requests_per_minute,
+    )
+    options = making.RunOptions(
         sources=tuple(sources),
         llm=llm,
         against=tuple(against or ()),
         prompts=prompts,
         embedder=embedder,
-        budget=Budget(
-            prices=Prices(price_prompt, price_reply),
-            max_requests=max_requests,
-            max_cost=max_cost,
-            per_minute=requests_per_minute,
-        ),
+        budget=budget,
+        workers=workers,
+        most=most,
     )
-    source_files(options.sources)  # what is missing is reported before any work
-    source_files(options.against)
-    with folder_lock(out), SynthesisRun(settings, options, out, workers, most, tell) as run:
-        run.run(_progress(shows_progress(progress)))
-        counts = run.write()
-    _write_summary(run, counts, out)
-    if not run.outcomes.examples:
+    source_files([*options.sources, *options.against])  # what is missing is reported before any work
+    with _progress(shows_progress(progress)) as show:
+        summary = making.synthesize(settings, options, out, notify=tell, show=show)
+    _write_summary(summary, out)
+    if not summary["examples"]:
         raise typer.Exit(NOTHING_USABLE)
-    if run.stopped:
+    if summary["stopped"]:
         raise typer.Exit(ENDED_EARLY)
 
 
 @contextmanager
-def _progress(visible: bool) -> "Iterator[Callable[[SynthesisRun], None]]":
+def _progress(visible: bool) -> "Iterator[Callable[[int, int, Budget], None]]":
     from rich.progress import TextColumn
 
     from spscanner_rag.apps.pages.terminal import progress_bars
@@ -149,24 +148,26 @@ def _progress(visible: bool) -> "Iterator[Callable[[SynthesisRun], None]]":
     with progress_bars(visible, made) as bars:
         bar = bars.add_task("sub-documents", total=None, made="")
 
-        def show(run: "SynthesisRun") -> None:
-            budget = run.budget
-            made = f"{run.outcomes.examples:,} examples, {budget.requests:,} requests"
-            bars.update(bar, completed=run.outcomes.done, made=f"{made}, cost {budget.cost:,.2f}")
+        def show(done: int, examples: int, budget: "Budget") -> None:
+            made = f"{examples:,} examples, {budget.requests:,} requests, cost {budget.cost:,.2f}"
+            bars.update(bar, completed=done, made=made)
 
         yield show
 
 
-def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None:
-    summary = run.summary()
-    lines = [f"{count:,} examples in {one_line(str(out / name))}" for name, count in counts.items() if count]
+def _write_summary(summary: dict[str, Any], out: Path) -> None:
+    lines = [
+        f"{count:,} examples in {one_line(str(out / name))}"
+        for name, count in summary["files"].items()
+        if count
+    ]
     lines.append(
         f"{summary['examples']:,} examples of {summary['sub_documents']:,} sub-documents and "
         f"{summary['documents']:,} documents; {summary['requests']:,} requests, "
         f"{summary['prompt_tokens']:,} prompt tokens, {summary['reply_tokens']:,} reply tokens, "
         f"cost {summary['cost']:,.4f}"
     )
-    if run.model.name == "scripted":
+    if summary["model"] == "scripted":
         lines.append(
             "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
         )
@@ -190,33 +191,6 @@ def _sizes(value: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
         ) from None
 
 
-def _positions(value: str) -> tuple[tuple[str, str], ...]:
-    if not value:
-        return ()
-    pairs = [part.strip().partition("-") for part in value.split(",")]
-    return tuple((first, second) for first, _, second in pairs)
-
-
-class _Group(typer.core.TyperGroup):
-    """A group whose first command, ``make``, is meant where no other is named."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["make", *args]
-        return list(super().parse_args(ctx, args))
-
-
-synthesize = typer.Typer(
-    cls=_Group,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Make training and test data from documents with a language model. `spscanner synthesize FILE... --out "
-    "DIR` is short for `spscanner synthesize make FILE... --out DIR`.",
-)
-synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
-
-
-@synthesize.command("from-released", short_help="Convert the authors' files.")
 def from_released(
     files: list[Path] = argument("Released files: training files, .jsonl, or test files, .json.", "FILE..."),
     out: Path = option(..., "Question file to write, .jsonl."),

@@ -53,7 +53,7 @@ class Conversation:
         name: str,
         sections: Mapping[str, str],
         fields: Sequence[Field],
-        check: Callable[[Values], None] = lambda values: None,
+        check: Callable[[Values], object] = lambda values: None,
     ) -> Values:
         """Return the values that the model replies with; `DroppedError` if no try is in the right form.
 
@@ -74,20 +74,6 @@ class Conversation:
                 fault = f"Reply {attempt} could not be used: {json.dumps(str(error))}. Write another."
                 prompt = f"{first}\n\n{fault}"
         raise DroppedError(f"{name}: {reason}")
-
-    def labels(
-        self, name: str, sections: Mapping[str, str], text: str, spans: Sequence[tuple[int, int]]
-    ) -> list[int]:
-        """Return the numbers of the units that are needed; the model first says if any is."""
-
-        def check(values: Values) -> None:
-            if values["relevant"] != bool(values["indices"]):
-                raise MalformedReplyError("yes or no and the numbers disagree")
-
-        fields = [Field("relevant", "yes or no"), Field("indices", "indices", len(spans))]
-        values = self.values(name, {**sections, "UNITS": listed(text, spans)}, fields, check)
-        found: list[int] = values["indices"]
-        return found
 
 
 def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -1,38 +1,37 @@
 """Makes examples of documents with a language model, in a folder where the same call goes on after a kill."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from spscanner_rag.baselines.dense import encoder_of
+from spscanner_rag.checkpoint.unfinished import fsync_file
+from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
+from spscanner_rag.files.folder_lock import folder_lock
+from spscanner_rag.files.json_files import earlier_run, refuse_other_run
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import Asker, Budget, RunEndedError
+from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
     DroppedError,
+    Prompt,
     model_of,
     prompts_digest,
     read_prompts,
 )
-from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY, Outcomes, keep_settings, write_json
 from spscanner_rag.lab.synthesis.scripted import NAME
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import read_sources, source_files
-from spscanner_rag.lab.synthesis.strategies import (
-    Made,
-    QuestionCheck,
-    document_line,
-    make_chunk,
-    make_link,
-    make_pair,
-)
+from spscanner_rag.lab.synthesis.strategies import Maker, document_line
 from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
@@ -43,168 +42,178 @@ MOST_FAILURES = 20
 """A run ends after so many sub-documents in a row without a reply: the provider is not there."""
 
 PRICED_ENCODING = "o200k_base"  # tokens are counted with this encoding where a reply does not report them
+SETTINGS, REPLIES, SUMMARY = "settings.json", "replies.jsonl", "summary.json"
+FILES = {"train": "train.jsonl", "test": "test.jsonl"}
 
-Show = Callable[["SynthesisRun"], object]
+Show = Callable[[int, int, Budget], object]  # takes the numbers of sub-documents and examples so far
+Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
+"""A line of a question file, or None and the reason; and what was wrong with replies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """The inputs and limits of a run, besides its settings."""
 
-    sources: tuple[Path, ...]  # files and folders of documents
+    sources: tuple[Path, ...] = ()  # files and folders of documents
     llm: object = NAME  # the name of a model, or a model of either framework
     against: tuple[Path, ...] = ()  # files of test documents
     prompts: Path | None = None  # a folder whose prompts replace those of the package
     embedder: object = "sentence-transformers/all-MiniLM-L6-v2"  # for the strategy "pair"
     budget: Budget = field(default_factory=Budget)
+    workers: int = 8  # sub-documents worked on at the same time
+    most: int | None = None  # of sub-documents
 
 
-Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
-"""A line of a question file, or None and the reason; and what was wrong with replies."""
+def synthesize(
+    settings: SynthesisSettings,
+    options: RunOptions,
+    out: Path,
+    *,
+    documents: Iterable[Document] | None = None,
+    notify: Notify = lambda message: None,
+    show: Show = lambda done, examples, budget: None,
+) -> dict[str, Any]:
+    """Write training file, test file and summary into a folder, and return the summary.
 
-
-class SynthesisRun:
-    """A run in a folder, whose lock the caller holds; a context manager.
-
-    What the model replied to before, in a run found in the folder, is not asked again, and ``budget`` includes it.
-    After `run`, ``stopped`` says why it ended early, if it did.
+    Call it with the same ``documents``, by default those of the sources, to go on: what the model replied to
+    before, in a run found in the folder, is not asked again, and the budget includes it. A spent budget, a
+    provider without quota and one that does not reply end the run early, and "stopped" in the summary says why;
+    every reply is kept. ``show`` is called after each sub-document. `OtherRunError` if the folder holds a run
+    with other settings, `FolderInUseError` if another process writes there.
     """
-
-    def __init__(
-        self,
-        settings: SynthesisSettings,
-        options: RunOptions,
-        out: Path,
-        workers: int = 8,
-        most: int | None = None,
-        notify: Notify = lambda message: None,
-    ) -> None:
-        self.settings, self.options, self.out, self.notify = settings, options, out, notify
-        self.workers, self.most = workers, most
-        self.stopped, self.seconds = "", 0.0
-        self._prompts = read_prompts(options.prompts)
-        self.model = model_of(options.llm)
-        keep_settings(out, self._kept_settings())
-        self._replies = replies = ReplyFile(out / REPLIES)
+    prompts, model = read_prompts(options.prompts), model_of(options.llm)
+    with folder_lock(out):
+        _keep_settings(out / SETTINGS, settings, options, model, prompts)
+        replies = ReplyFile(out / REPLIES)
+        if len(replies):
+            notify(f"found {len(replies):,} replies, which are not asked for again")
         # what was spent in earlier runs counts
-        self.budget = replace(options.budget, requests=replies.attempts, usage=replies.usage)
-        self.outcomes = Outcomes(out)
-        if len(self._replies):
-            notify(f"found {len(self._replies):,} replies, which are not asked for again")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.outcomes.close()
-
-    def run(
-        self, shown: AbstractContextManager[Show] | None = None, documents: Iterable[Document] | None = None
-    ) -> None:
-        """Work through the documents, by default those of the sources; call it with the same documents to go on.
-
-        A budget that is spent, a provider without quota and one that does not reply end the run early.
-        Every reply is kept. ``shown`` gives a function to call with the
-        run after each outcome.
-        """
-        settings, options = self.settings, self.options
+        budget = replace(options.budget, requests=replies.attempts, usage=replies.usage)
+        tokens_of = _price_counter(notify)
+        asker = Asker(
+            replies=replies, budget=budget, count_tokens=tokens_of, workers=options.workers, retries=5
+        )
         detector = LanguageDetector() if settings.language_probability else None
         finder = SharedTextFinder(read_sources(source_files(options.against))) if options.against else None
         if finder is not None:
-            self.notify(f"documents are held against {finder.held_out_documents:,} test documents")
-        self._supply = Supply(settings, bundled_token_counter(), detector, finder)
-        check = QuestionCheck(settings, detector)
-        self._make: Callable[[SubDocument, Conversation], Made]
-        if settings.strategy == "pair":
-            self._make = partial(make_pair, check, encoder_of(options.embedder))
-        else:
-            self._make = partial(make_link if settings.strategy == "link" else make_chunk, check)
-        self._asker = Asker(
-            replies=self._replies,
-            budget=self.budget,
-            count_tokens=self._price_counter(),
-            workers=self.workers,
-            retries=5,
+            notify(f"documents are held against {finder.held_out_documents:,} test documents")
+        supply = Supply(settings, bundled_token_counter(), detector, finder)
+        encoder = encoder_of(options.embedder) if settings.strategy == "pair" else None
+        versions = {name: prompt.version for name, prompt in prompts.items()}
+        worker = _Worker(
+            Maker(settings, detector, encoder),
+            Conversation(partial(asker.ask, model), prompts, settings.tries),
+            {"model": model.name, "prompts": versions},
         )
-        ask = partial(self._asker.ask, self.model)
-        self._talk = Conversation(ask, self._prompts, settings.tries)
-        sources = read_sources(source_files(options.sources)) if documents is None else documents
-        with shown or nullcontext(lambda run: None) as show:
-            self._work_through(sources, show)
-
-    def write(self) -> dict[str, int]:
-        """Write the training file, the test file and the summary; return the number of examples of each file."""
-        counts = self.outcomes.write_files()
-        write_json(self.out / SUMMARY, self.summary() | {"files": counts})
-        return counts
-
-    def summary(self) -> dict[str, Any]:
-        """Return what happened, as JSON: counts with reasons, requests, tokens, cost."""
-        supply, outcomes = self._supply, self.outcomes
-        return {
+        if documents is None:
+            documents = read_sources(source_files(options.sources))
+        began = time.perf_counter()
+        made = _made(out, asker, islice(supply.of(documents), options.most), worker.outcome, show)
+        summary = {
             "documents": supply.documents,
             "documents_left_out": dict(supply.left_out),
             "shared_with_test_documents": supply.contaminated,
-            "sub_documents": outcomes.done,
-            "examples": outcomes.examples,
-            "dropped": dict(outcomes.reasons.most_common()),
-            "malformed_replies": dict(outcomes.malformed.most_common()),
-            "requests": self.budget.requests,
-            "prompt_tokens": self.budget.usage.prompt_tokens,
-            "reply_tokens": self.budget.usage.reply_tokens,
-            "cost": round(self.budget.cost, 6),
-            "seconds": round(self.seconds, 1),
-            "stopped": self.stopped,
+            **made,
+            "requests": budget.requests,
+            "prompt_tokens": budget.usage.prompt_tokens,
+            "reply_tokens": budget.usage.reply_tokens,
+            "cost": round(budget.cost, 6),
+            "seconds": round(time.perf_counter() - began, 1),
+            "model": model.name,
         }
+        write_whole(out / SUMMARY, json.dumps(summary, indent=2) + "\n")
+    return summary
 
-    def _work_through(self, documents: Iterable[Document], show: Show) -> None:
-        began, failures = time.perf_counter(), 0
-        subs = islice(self._supply.of(documents), self.most)
-        try:
-            with closing(self._asker.in_order(subs, self._outcome)) as results:
-                for line, reason, malformed in results:
-                    self.outcomes.add(line, reason, malformed)
-                    failures = failures + 1 if reason.startswith("no reply") else 0
-                    if failures >= MOST_FAILURES:
-                        raise RunEndedError(f"{failures} sub-documents in a row got {reason}")
-                    show(self)
-        except RunEndedError as error:
-            self.stopped = self.budget.stopped or str(error)
-        finally:
-            self.seconds = time.perf_counter() - began
-        show(self)
 
-    def _outcome(self, sub: SubDocument) -> Outcome:
-        if reason := self._supply.reason_against(sub):
-            return None, reason, {}
-        talk = replace(self._talk, malformed=Counter())
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    maker: Maker
+    talk: Conversation
+    provenance: dict[str, Any]
+
+    def outcome(self, sub: SubDocument) -> Outcome:
+        talk = replace(self.talk, malformed=Counter())
         try:
-            made = self._make(sub, talk)
+            made = self.maker.make(sub, talk)
         except DroppedError as error:
             return None, str(error), talk.malformed
-        except RunEndedError:
-            self._asker.stop.set()  # the others under way stop at their next prompt
-            raise
-        versions = {name: prompt.version for name, prompt in self._prompts.items()}
-        provenance = {"model": self.model.name, "prompts": versions}
-        return document_line(sub, made, self.settings.strategy, provenance), "", talk.malformed
+        return document_line(sub, made, self.maker.settings.strategy, self.provenance), "", talk.malformed
 
-    def _price_counter(self) -> CountTokens:
-        """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
-        try:
-            return resolve_counter(PRICED_ENCODING)
-        except OSError as error:
-            self.notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
-            return bundled_token_counter()
 
-    def _kept_settings(self) -> dict[str, object]:
-        options = self.options
-        kept: dict[str, object] = asdict(self.settings) | {
-            "sources": [str(path) for path in options.sources],
-            "against": [str(path) for path in options.against],
-            "model": self.model.name,
-            "prompts": prompts_digest(self._prompts),
+def _made(
+    out: Path,
+    asker: Asker,
+    subs: Iterable[SubDocument],
+    outcome: Callable[[SubDocument], Outcome],
+    show: Show,
+) -> dict[str, Any]:
+    """Write the examples of sub-documents, to files that replace those before at the end; what became of these."""
+    counts, dropped, malformed = Counter[str](), Counter[str](), Counter[str]()
+    failures, stopped = 0, ""
+    parts = {split: out / f"{name}.part" for split, name in FILES.items()}
+    with ExitStack() as opened:
+        files = {
+            split: opened.enter_context(part.open("w", encoding="ascii")) for split, part in parts.items()
         }
-        if self.settings.strategy == "pair":
-            kept["embedder"] = str(options.embedder)
-        return kept
+        results = opened.enter_context(closing(asker.in_order(subs, outcome)))
+        try:
+            for line, reason, wrong in results:
+                malformed.update(wrong)
+                if line is None:
+                    dropped[reason] += 1
+                else:
+                    counts[split := line["split"]] += 1
+                    with telling_of_full_disks(parts[split]):
+                        print(json.dumps(line), file=files[split], flush=True)
+                failures = failures + 1 if reason.startswith("no reply") else 0
+                if failures >= MOST_FAILURES:
+                    raise RunEndedError(f"{failures} sub-documents in a row got {reason}")
+                show(counts.total() + dropped.total(), counts.total(), asker.budget)
+        except RunEndedError as error:
+            stopped = asker.budget.stopped or str(error)
+    for split, name in FILES.items():
+        if counts[split]:
+            fsync_file(parts[split])
+            parts[split].replace(out / name)
+        else:
+            parts[split].unlink()
+            (out / name).unlink(missing_ok=True)
+    return {
+        "sub_documents": counts.total() + dropped.total(),
+        "examples": counts.total(),
+        "files": {name: counts[split] for split, name in FILES.items()},
+        "dropped": dict(dropped.most_common()),
+        "malformed_replies": dict(malformed.most_common()),
+        "stopped": stopped,
+    }
+
+
+def _keep_settings(
+    path: Path,
+    settings: SynthesisSettings,
+    options: RunOptions,
+    model: LanguageModel,
+    prompts: Mapping[str, Prompt],
+) -> None:
+    """Write the settings of a new run; raise `OtherRunError` if the folder holds a run with others."""
+    kept: dict[str, object] = asdict(settings) | {
+        "sources": [str(source) for source in options.sources],
+        "against": [str(source) for source in options.against],
+        "model": model.name,
+        "prompts": prompts_digest(prompts),
+    }
+    if settings.strategy == "pair":
+        kept["embedder"] = str(options.embedder)
+    if path.exists():
+        refuse_other_run(path.parent, earlier_run(path, "replies"), kept)
+    else:
+        write_whole(path, json.dumps(kept, indent=2) + "\n")
+
+
+def _price_counter(notify: Notify) -> CountTokens:
+    """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
+    try:
+        return resolve_counter(PRICED_ENCODING)
+    except OSError as error:
+        notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
+        return bundled_token_counter()

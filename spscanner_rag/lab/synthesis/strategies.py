@@ -3,8 +3,9 @@
 import random
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,36 +39,6 @@ class Made:
     evidence: tuple[Span, ...]
     contexts: tuple[Span, ...]
     answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionCheck:
-    """Refuses questions that would teach the wrong thing."""
-
-    settings: SynthesisSettings
-    detector: LanguageDetector | None = None
-
-    def of(self, sub: SubDocument, *sides: str) -> Callable[[Values], None]:
-        """Return a check that values hold a question on this sub-document, and sentences from its ``sides``."""
-
-        def check(values: Values) -> None:
-            question = values["question"]
-            if len(question) > _LONGEST_QUESTION:
-                raise MalformedReplyError("the question is too long")
-            for found in _MATERIAL.findall(question):
-                if found.lower() not in sub.text.lower():
-                    reason = "the question speaks of chunks or connections"
-                    raise MalformedReplyError(reason, f"the question says {found}")
-            if is_about_a_notice(question):
-                raise MalformedReplyError("the question is about a licence or copyright notice")
-            language = self.settings.language
-            if self.detector is not None and self.detector.is_other(question, language):
-                reason = "the question is in another language"
-                raise MalformedReplyError(reason, f"expected a question in {language}")
-            if not all(values[side] for side in sides):
-                raise MalformedReplyError("the answer depends on no sentence")
-
-        return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,41 +86,126 @@ def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random
     return Layout(chunk, window, THIRDS[linked_side])
 
 
-def make_link(check: QuestionCheck, sub: SubDocument, talk: Conversation) -> Made:
-    """Make a question of a chunk and the farthest unit linked with it, with the numbers of the released code.
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes questions by the strategy of the settings, but for those that would teach the wrong thing."""
 
-    The question needs both sides; each side's labels are asked for by themselves.
-    """
-    settings = check.settings
-    units = joined_units(sub.sentences, settings.unit_tokens)
-    draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
-    layout = layout_of(len(units), settings, sub.number, draw)
-    chunk, shown = layout.chunk, layout.shown
-    chunk_text = _joined(sub.text, units, chunk)
-    links = talk.values(
-        "link_connections",
-        {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
-        [Field("links", "links", len(shown))],
-    )["links"]
-    linked, connection = _farthest(links, layout, len(units), settings.closest_link)
-    linked_text = _joined(sub.text, units, (linked, linked + 1))
-    question = talk.values(
-        "link_question",
-        {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
-        [Field("question", "text")],
-        check.of(sub),
-    )["question"]
-    evidence: list[Span] = []
-    for (first, last), by in (
-        (chunk, settings.chunk_widening),
-        ((linked, linked + 1), settings.link_widening),
-    ):
-        around = units[max(0, first - by) : last + by]
-        relevant = talk.labels("label_units", {"QUESTION": question}, sub.text, around)
-        if not relevant:
-            raise DroppedError("one side holds no relevant unit")
-        evidence += [around[number] for number in relevant]
-    return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
+    settings: SynthesisSettings
+    detector: LanguageDetector | None = None  # None takes questions in every language
+    encoder: Embedder | None = None  # for the strategy "pair"
+
+    def make(self, sub: SubDocument, talk: Conversation) -> Made:
+        """Make a question; `DroppedError` if none comes of this sub-document."""
+        by_strategy = {"link": self._link, "chunk": self._chunk, "pair": self._pair}
+        return by_strategy[self.settings.strategy](sub, talk)
+
+    def _link(self, sub: SubDocument, talk: Conversation) -> Made:
+        """Of a chunk and the farthest unit linked with it, with the numbers of the released code.
+
+        The question needs both sides; each side's labels are asked for by themselves.
+        """
+        settings = self.settings
+        units = joined_units(sub.sentences, settings.unit_tokens)
+        draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
+        layout = layout_of(len(units), settings, sub.number, draw)
+        chunk, shown = layout.chunk, layout.shown
+        chunk_text = _joined(sub.text, units, chunk)
+        links = talk.values(
+            "link_connections",
+            {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
+            [Field("links", "links", len(shown))],
+        )["links"]
+        linked, connection = _farthest(links, layout, len(units), settings.closest_link)
+        linked_text = _joined(sub.text, units, (linked, linked + 1))
+        question = talk.values(
+            "link_question",
+            {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
+            [Field("question", "text")],
+            partial(self._check, sub),
+        )["question"]
+        evidence: list[Span] = []
+        for (first, last), by in (
+            (chunk, settings.chunk_widening),
+            ((linked, linked + 1), settings.link_widening),
+        ):
+            around = units[max(0, first - by) : last + by]
+            labels = talk.values(
+                "label_units",
+                {"QUESTION": question, "UNITS": listed(sub.text, around)},
+                [Field("relevant", "yes or no"), Field("indices", "indices", len(around))],
+                _agree,
+            )
+            if not labels["relevant"]:
+                raise DroppedError("one side holds no relevant unit")
+            evidence += [around[number] for number in labels["indices"]]
+        return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
+
+    def _chunk(self, sub: SubDocument, talk: Conversation) -> Made:
+        """Of 20 consecutive sentences at a random place, with its answer and what it depends on."""
+        count, spans = self.settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+        if len(spans) < count:
+            raise DroppedError("too few sentences for a chunk")
+        first = random.Random(f"{self.settings.seed}-{sub.doc_id}-chunk").randint(0, len(spans) - count)
+        chunk = spans[first : first + count]
+        values = talk.values(
+            "chunk_question",
+            {"SENTENCES": listed(sub.text, chunk)},
+            [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
+            partial(self._check, sub),
+        )
+        evidence = tuple(chunk[index] for index in values["indices"])
+        return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
+
+    def _pair(self, sub: SubDocument, talk: Conversation) -> Made:
+        """Of a random chunk and the most similar other one, with its answer and the sentences of both."""
+        assert self.encoder is not None
+        count, spans = self.settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+        chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
+        if len(chunks) < 2:
+            raise DroppedError("too few sentences for two chunks")
+        one = random.Random(f"{self.settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
+        contexts = [_span(chunk, (0, count)) for chunk in chunks]
+        texts = [sub.text[start:end] for start, end in contexts]
+        numbers = sorted((one, _nearest(self.encoder, texts, one)))
+        first, second = (chunks[number] for number in numbers)
+        values = talk.values(
+            "pair_question",
+            {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
+            [
+                Field("question", "text"),
+                Field("answer", "text"),
+                Field("first", "indices", count),
+                Field("second", "indices", count),
+            ],
+            partial(self._check, sub),
+        )
+        evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
+        used = tuple(contexts[number] for number in numbers)
+        return Made(values["question"], tuple(evidence), used, values["answer"])
+
+    def _check(self, sub: SubDocument, values: Values) -> None:
+        """Raise `MalformedReplyError` for a useless question, and for an answer that depends on nothing."""
+        question = values["question"]
+        if len(question) > _LONGEST_QUESTION:
+            raise MalformedReplyError("the question is too long")
+        for found in _MATERIAL.findall(question):
+            if found.lower() not in sub.text.lower():
+                reason = "the question speaks of chunks or connections"
+                raise MalformedReplyError(reason, f"the question says {found}")
+        if is_about_a_notice(question):
+            raise MalformedReplyError("the question is about a licence or copyright notice")
+        language = self.settings.language
+        if self.detector is not None and self.detector.is_other(question, language):
+            raise MalformedReplyError(
+                "the question is in another language", f"expected a question in {language}"
+            )
+        if not all(values.get(side, True) for side in ("indices", "first", "second")):
+            raise MalformedReplyError("the answer depends on no sentence")
+
+
+def _agree(labels: Values) -> None:
+    if labels["relevant"] != bool(labels["indices"]):
+        raise MalformedReplyError("yes or no and the numbers disagree")
 
 
 def _farthest(links: Sequence[Link], layout: Layout, units: int, closest: int) -> tuple[int, str]:
@@ -167,51 +223,6 @@ def _farthest(links: Sequence[Link], layout: Layout, units: int, closest: int) -
     if not placed:
         raise DroppedError("no link at the wanted position")
     return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
-
-
-def make_chunk(check: QuestionCheck, sub: SubDocument, talk: Conversation) -> Made:
-    """Make a question of 20 consecutive sentences at a random place, its answer and what it depends on."""
-    settings = check.settings
-    count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
-    if len(spans) < count:
-        raise DroppedError("too few sentences for a chunk")
-    first = random.Random(f"{settings.seed}-{sub.doc_id}-chunk").randint(0, len(spans) - count)
-    chunk = spans[first : first + count]
-    values = talk.values(
-        "chunk_question",
-        {"SENTENCES": listed(sub.text, chunk)},
-        [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
-        check.of(sub, "indices"),
-    )
-    evidence = tuple(chunk[index] for index in values["indices"])
-    return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
-
-
-def make_pair(check: QuestionCheck, encoder: Embedder, sub: SubDocument, talk: Conversation) -> Made:
-    """Make a question of a random chunk and the most similar other one, its answer and the sentences of both."""
-    settings = check.settings
-    count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
-    chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
-    if len(chunks) < 2:
-        raise DroppedError("too few sentences for two chunks")
-    one = random.Random(f"{settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
-    contexts = [_span(chunk, (0, count)) for chunk in chunks]
-    numbers = sorted((one, _nearest(encoder, [sub.text[start:end] for start, end in contexts], one)))
-    first, second = (chunks[number] for number in numbers)
-    values = talk.values(
-        "pair_question",
-        {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
-        [
-            Field("question", "text"),
-            Field("answer", "text"),
-            Field("first", "indices", count),
-            Field("second", "indices", count),
-        ],
-        check.of(sub, "first", "second"),
-    )
-    evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
-    used = tuple(contexts[number] for number in numbers)
-    return Made(values["question"], tuple(evidence), used, values["answer"])
 
 
 def _nearest(encoder: Embedder, texts: Sequence[str], one: int) -> int:

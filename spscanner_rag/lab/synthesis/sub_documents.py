@@ -150,12 +150,6 @@ class Supply:
             if self._made.total() == before:
                 self.left_out["too short"] += 1
 
-    def reason_against(self, sub: SubDocument) -> str | None:
-        """Return why no request should be spent on a sub-document; None if nothing speaks against it."""
-        spans = [sentence.span for sentence in sub.sentences]
-        is_left_out = self.settings.boilerplate and is_boilerplate(sub.text, spans)
-        return "licences and copyright notices" if is_left_out else None
-
     def _reason(self, document: Document, seen: set[int]) -> str | None:
         settings = self.settings
         if not document.text.strip():
@@ -198,18 +192,14 @@ class Supply:
             if sum(sentence.tokens for sentence in sentences) < min(settings.sizes) * _LEAST_SHARE:
                 continue
             first, last = sentences[0].start, sentences[-1].end
-            moved = (Sentence(start - first, end - first, count) for start, end, count in sentences)
-            yield SubDocument(
-                self._made.total(),
-                f"{document.doc_id}@{first}",
-                document.source,
-                document.title,
-                text[first:last],
-                size,
-                tuple(moved),
-                held_out,
-            )
+            number = self._made.total()
             self._made[size] += 1
+            if settings.boilerplate and is_boilerplate(text, [sentence.span for sentence in sentences]):
+                self.left_out["licences and copyright notices"] += 1
+                continue
+            moved = tuple(Sentence(start - first, end - first, count) for start, end, count in sentences)
+            name, own = f"{document.doc_id}@{first}", text[first:last]
+            yield SubDocument(number, name, document.source, document.title, own, size, moved, held_out)
 
     def _next_size(self, tokens: float) -> int:
         """Of the sizes that a document has tokens for, the one that is most behind its weight."""

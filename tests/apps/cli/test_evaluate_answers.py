@@ -122,7 +122,7 @@ def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: P
         released.setdefault(line["source"], {})[str(("b", number))] = record
     (tmp_path / "mambaretriever_test.json").write_text(json.dumps(released))
     made, out = tmp_path / "test.jsonl", tmp_path / "out"
-    told = run("synthesize", "from-released", tmp_path / "mambaretriever_test.json", "--out", made)
+    told = run("from-released", tmp_path / "mambaretriever_test.json", "--out", made)
     assert told.code == 0, told.err
     assert all("evidence" not in line["questions"][0] for line in read_lines(made))
     command = ("eval", made, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:reply")

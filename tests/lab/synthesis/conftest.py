@@ -3,20 +3,19 @@
 import json
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.synthesis import making
-from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
+from spscanner_rag.lab.synthesis.making import RunOptions, synthesize
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 
 NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
 SETTINGS = SynthesisSettings(sizes=(400, 800), weights=(1.0, 1.0), language_probability=0.0)
 
-Make = Callable[..., SynthesisRun]
+Make = Callable[..., dict[str, Any]]
 
 
 def story(number: int, sentences: int = 60) -> str:
@@ -44,22 +43,16 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Runs the synthesis in a folder with a function as the model; writes the files."""
+def make(stories: Path, tmp_path: Path) -> Make:
+    """Runs the synthesis in a folder with a function as the model; gives the summary."""
 
     def make(
         ask: Callable[[str], object],
         out: Path = tmp_path / "out",
         settings: SynthesisSettings = SETTINGS,
-        workers: int = 2,
-        **options: object,
-    ) -> SynthesisRun:
-        chosen = replace(RunOptions(sources=(stories,)), **options)
-        monkeypatch.setattr(making, "model_of", lambda llm: LanguageModel("scripted", ask))
-        out.mkdir(exist_ok=True)
-        with SynthesisRun(settings, chosen, out, workers) as run:
-            run.run()
-            run.write()
-        return run
+        **options: Any,
+    ) -> dict[str, Any]:
+        own = {"sources": (stories,), "llm": LanguageModel("scripted", ask), "workers": 2, **options}
+        return synthesize(settings, RunOptions(**own), out)
 
     return make

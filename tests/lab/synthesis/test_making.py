@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
+from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
+from spscanner_rag.files.json_files import OtherRunError
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
 from spscanner_rag.lab.synthesis.conversation import read_prompts
-from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
-from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY
+from spscanner_rag.lab.synthesis.making import REPLIES, SUMMARY, RunOptions, synthesize
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
 from spscanner_rag.lab.synthesis.sources import framework_documents
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
@@ -35,63 +36,56 @@ class Scripted:
         return scripted_reply(prompt) if failure is None else failure
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {"train.jsonl": (folder / "train.jsonl").read_bytes()}
-
-
 @pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    wait = Asker._wait
-    monkeypatch.setattr(Asker, "_wait", lambda self, seconds: wait(self, 0))
-
-
-@pytest.fixture
-def whole(make: Make, tmp_path: Path) -> dict[str, bytes]:
-    """The files of a run that nothing disturbs."""
+def whole(make: Make, tmp_path: Path) -> bytes:
+    """The training file of a run that nothing disturbs."""
     make(Scripted(), tmp_path / "whole")
-    return files_of(tmp_path / "whole")
+    return (tmp_path / "whole" / "train.jsonl").read_bytes()
 
 
-def test_the_files_do_not_depend_on_threads(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
-    make(Scripted(), tmp_path / "other", workers=7)
-    assert files_of(tmp_path / "other") == whole
-    documents = list(read_documents([tmp_path / "other" / "train.jsonl"], distinct=True))
+def test_the_files_do_not_depend_on_threads(make: Make, tmp_path: Path, whole: bytes) -> None:
+    make(Scripted(), workers=7)
+    made = tmp_path / "out" / "train.jsonl"
+    assert made.read_bytes() == whole
+    documents = list(read_documents([made], distinct=True))
     assert len(documents) >= 10
     assert all(document.questions[0].evidence for document in documents)
+    assert {path.name for path in made.parent.iterdir()} == {
+        "replies.jsonl", "settings.json", "summary.json", "train.jsonl"
+    }  # fmt: skip
 
 
 def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
-    make: Make, tmp_path: Path, whole: dict[str, bytes]
+    make: Make, tmp_path: Path, whole: bytes
 ) -> None:
-    run = make(Scripted(), tmp_path / "costly", budget=Budget(prices=Prices(1, 10), max_cost=0.02))
-    assert "limit of cost" in run.stopped
-    assert 0.01 < run.budget.cost <= 0.02
+    summary = make(Scripted(), tmp_path / "costly", budget=Budget(prices=Prices(1, 10), max_cost=0.02))
+    assert "limit of cost" in summary["stopped"]
+    assert 0.01 < summary["cost"] <= 0.02
     model, out = Scripted(), tmp_path / "out"
     for most in (7, 8, 20):
-        run = make(model, out, budget=Budget(max_requests=most))
-        assert "limit of" in run.stopped
+        summary = make(model, budget=Budget(max_requests=most))
+        assert "limit of" in summary["stopped"]
         assert model.calls == most
-        assert json.loads((out / SUMMARY).read_text())["stopped"] == run.stopped
-    run = make(model, out)
-    assert run.stopped == ""
-    assert files_of(out) == whole
-    assert model.calls == run.budget.requests == run.summary()["requests"]
-    again = make(model, out)
-    assert again.budget.requests == model.calls  # nothing was asked again
-    assert files_of(out) == whole
+        assert json.loads((out / SUMMARY).read_text()) == summary
+    for _ in range(2):  # the second time, nothing is asked
+        summary = make(model)
+        assert summary["stopped"] == ""
+        assert (out / "train.jsonl").read_bytes() == whole
+        assert model.calls == summary["requests"]
 
 
 def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path) -> None:
+    make(Scripted())  # its files do not stay
     model, reason = Scripted(lambda call: "%&/( 42"), "the reply lacks a part"
-    run = make(model, tmp_path / "out")
-    assert run.outcomes.examples == 0
-    assert run.outcomes.reasons == {f"link_connections: {reason}": run.outcomes.done}
-    assert model.calls == SETTINGS.tries * run.outcomes.done
+    (tmp_path / "out" / REPLIES).unlink()
+    summary = make(model)
+    assert summary["dropped"] == {f"link_connections: {reason}": summary["sub_documents"]}
+    assert model.calls == SETTINGS.tries * summary["sub_documents"]
     assert not (tmp_path / "out" / "train.jsonl").exists()
-    assert run.summary()["malformed_replies"] == {reason: model.calls}
+    assert summary["malformed_replies"] == {reason: model.calls}
 
 
-def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
+def test_a_question_in_another_language(make: Make) -> None:
     pytest.importorskip("py3langid")
 
     def ask(prompt: str) -> str:
@@ -99,46 +93,50 @@ def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
             return "QUESTION: Wer hat im Winter die Schachteln des Hauses gezählt und bemalt?"
         return scripted_reply(prompt)
 
-    settings = replace(SETTINGS, language_probability=0.1)
-    run = make(ask, tmp_path / "out", settings)
-    assert run.outcomes.reasons["link_question: the question is in another language"] >= 10
-    assert run.outcomes.examples == 0
+    summary = make(ask, settings=replace(SETTINGS, language_probability=0.1))
+    assert summary["dropped"]["link_question: the question is in another language"] >= 10
+    assert summary["examples"] == 0
 
 
-@pytest.mark.usefixtures("no_pauses")
-def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_that_is_not_there(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Asker._wait
+    monkeypatch.setattr(Asker, "_wait", lambda self, seconds: wait(self, 0))
     monkeypatch.setattr("spscanner_rag.lab.synthesis.making.MOST_FAILURES", 3)
-    run = make(Scripted(lambda call: ConnectionError("refused")), tmp_path / "out")
-    assert "3 sub-documents in a row got no reply: ConnectionError" in run.stopped
-    assert run.outcomes.examples == 0
-    assert make(Scripted(), tmp_path / "out").outcomes.examples >= 10
+    summary = make(Scripted(lambda call: ConnectionError("refused")))
+    assert "3 sub-documents in a row got no reply: ConnectionError" in summary["stopped"]
+    assert summary["examples"] == 0
+    assert make(Scripted())["examples"] >= 10
 
 
-@pytest.mark.parametrize("ends", [(1,), (6, 30), (9, 24, 38)])
-def test_an_interrupted_run_goes_on(
-    make: Make, tmp_path: Path, whole: dict[str, bytes], ends: tuple[int, ...]
-) -> None:
+@pytest.mark.parametrize("ends", [(1,), (9, 24, 38)])
+def test_an_interrupted_run_goes_on(make: Make, tmp_path: Path, whole: bytes, ends: tuple[int, ...]) -> None:
     model, out = Scripted(lambda call: KeyboardInterrupt() if call in ends else None), tmp_path / "out"
     for _ in ends:
         with pytest.raises(KeyboardInterrupt):
-            make(model, out, workers=1)
+            make(model, workers=1)
         with (out / REPLIES).open("ab") as file:  # as a kill leaves it
             file.write(b'{"half": "a li')
-    assert make(model, out).stopped == ""
-    assert files_of(out) == whole
+    assert make(model)["stopped"] == ""
+    assert (out / "train.jsonl").read_bytes() == whole
     replies = [json.loads(line) for line in (out / REPLIES).read_bytes().splitlines()]
     assert set(Counter(reply["digest"] for reply in replies).values()) == {1}, "no reply was asked for again"
     assert model.calls == len(replies) + len(ends)
 
 
+def test_a_folder_of_another_run_or_in_use_is_refused(make: Make, tmp_path: Path) -> None:
+    make(scripted_reply)
+    with pytest.raises(OtherRunError, match="seed: 0, now 1"):
+        make(scripted_reply, settings=replace(SETTINGS, seed=1))
+    with folder_lock(tmp_path / "out"), pytest.raises(FolderInUseError):
+        make(scripted_reply)
+
+
 def test_documents_of_a_framework_by_a_function(tmp_path: Path) -> None:
-    documents = framework_documents(
-        [LangChainDocument(story(number), id=f"d{number}") for number in range(3)]
-    )
-    with SynthesisRun(SETTINGS, RunOptions(sources=(), llm=scripted_reply), tmp_path) as run:
-        run.run(documents=documents)
-        assert run.write()["train.jsonl"] == run.outcomes.examples >= 2
-    assert len(list(read_documents([tmp_path / "train.jsonl"]))) == run.outcomes.examples
+    documents = [LangChainDocument(story(number), id=f"d{number}") for number in range(3)]
+    options = RunOptions(llm=scripted_reply)
+    summary = synthesize(SETTINGS, options, tmp_path, documents=framework_documents(documents))
+    made = list(read_documents([tmp_path / "train.jsonl"]))
+    assert summary["files"]["train.jsonl"] == summary["examples"] == len(made) >= 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,8 @@ from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.strategies import (
     THIRDS,
     Made,
-    QuestionCheck,
+    Maker,
     layout_of,
-    make_link,
-    make_pair,
     window_of,
 )
 from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
@@ -42,7 +39,7 @@ def sub_document(sentences: int = 120) -> SubDocument:
 
 def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
     talk = Conversation(ask, PROMPTS)  # type: ignore[arg-type]
-    return make_link(QuestionCheck(settings), sub_document(sentences), talk)
+    return Maker(settings).make(sub_document(sentences), talk)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +143,9 @@ def test_links_that_are_too_close_are_none() -> None:
 
 
 def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
-    run = make(scripted_reply, settings=replace(SETTINGS, positions=(("start", "end"),)))
+    summary = make(scripted_reply, settings=replace(SETTINGS, positions=(("start", "end"),)))
     documents = list(read_documents([tmp_path / "out" / "train.jsonl"]))
-    assert run.outcomes.examples == len(documents) > 0
+    assert summary["examples"] == len(documents) > 0
     for document in documents:
         thirds = [3 * start / len(document.text) for start, _ in document.questions[0].evidence]
         # the widened labels reach a little over the thirds
@@ -157,9 +154,9 @@ def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
 
 def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -> None:
     settings = replace(SETTINGS, strategy="chunk", sizes=(800,), weights=(1.0,))
-    run = make(scripted_reply, settings=settings)
+    summary = make(scripted_reply, settings=settings)
     documents = list(read_documents([tmp_path / "out" / "train.jsonl"]))
-    assert len(documents) == run.outcomes.examples >= 10
+    assert len(documents) == summary["examples"] >= 10
     for document in documents:
         (question,) = document.questions
         start, end = question.evidence[0]
@@ -168,8 +165,8 @@ def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -
 
 def test_an_answer_that_depends_on_nothing(make: Make) -> None:
     settings = replace(SETTINGS, strategy="chunk", sizes=(800,), weights=(1.0,))
-    run = make(lambda prompt: "QUESTION: Who came?\nANSWER: Nobody.\nINDICES: NONE", settings=settings)
-    assert run.outcomes.reasons == {"chunk_question: the answer depends on no sentence": 12}
+    summary = make(lambda prompt: "QUESTION: Who came?\nANSWER: Nobody.\nINDICES: NONE", settings=settings)
+    assert summary["dropped"] == {"chunk_question: the answer depends on no sentence": 12}
 
 
 def test_the_nearest_chunk_is_taken() -> None:
@@ -179,13 +176,13 @@ def test_the_nearest_chunk_is_taken() -> None:
         return np.array([[np.cos(angles[order[text]]), np.sin(angles[order[text]])] for text in texts])
 
     sub = sub_document(60)
-    made_of = partial(make_pair, QuestionCheck(SETTINGS), Embedder(embed, embed, "angles"))
+    maker = Maker(replace(SETTINGS, strategy="pair"), encoder=Embedder(embed, embed, "angles"))
     talk = Conversation(scripted_reply, PROMPTS)
-    made = made_of(sub, talk)
+    made = maker.make(sub, talk)
     starts = [start for start, _ in made.evidence]
     first, second = made.contexts
     assert sub.sentences[20].start in (first[0], second[0])
     assert any(first[0] <= start < first[1] for start in starts)
     assert any(second[0] <= start < second[1] for start in starts)
     with pytest.raises(DroppedError, match="too few sentences for two chunks"):
-        made_of(sub_document(30), talk)
+        maker.make(sub_document(30), talk)
