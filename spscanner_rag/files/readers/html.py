@@ -1,14 +1,14 @@
 """HTML to text: what a page shows, without scripts, styles and markup.
 
-libxml2 (lxml) reads the page and mends what is broken in it. Its events become text at once; only the items of
-reversed lists are counted in a tree.
+libxml2 (lxml) reads the page and mends what is broken in it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-from xml.etree.ElementTree import TreeBuilder
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+from xml.etree.ElementTree import Element, TreeBuilder
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.formulas import formula_text
@@ -54,7 +54,6 @@ _BANNERS = re.compile(
 )
 _BANNER_TAGS = {"div", "section", "aside", "dialog", "form", "footer", "p"}
 _STYLED = re.compile(r"^\{\\(?:display|text)style\s*(.*)\}$", re.DOTALL)
-_BOLD = {"b", "strong"}
 _RAISED = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
 _TEX = re.compile(r"tex\b|math", re.IGNORECASE)  # classes of pictures of formulas
 _DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-html"}
@@ -74,28 +73,40 @@ _NUMERALS |= {"upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 def read_html(name: str, data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
-    needed("lxml.etree", f"{name}: reading HTML", "files")
-    page = _decoded(name, data)
-    root = _parsed(page) if "reversed" in page.lower() else None
-    target = _HtmlText([] if root is None else [len(each.findall("li")) for each in root.iter("ol")])
-    try:
-        _parsed(page, target=target)
-    except TooDeep as error:
-        raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
-    return target.close()
-
-
-def _parsed(page: str, **target: object) -> Any:  # noqa: ANN401 - of lxml
-    """The root of a page's tree, if no target gets what is read; None for a page without any element or text."""
-    from lxml import etree
-
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, **target)
+    etree = needed("lxml.etree", f"{name}: reading HTML", "files")
+    page, tree = _decoded(name, data), _Tree()
+    parser = etree.HTMLParser(target=tree, encoding="utf-8", huge_tree=True)
     try:
         for start in range(0, len(page), _FEED):
             parser.feed(page[start : start + _FEED].encode("utf-8", "replace"))
-        return parser.close()
-    except etree.XMLSyntaxError:
-        return None
+        parser.close()
+    except etree.XMLSyntaxError:  # there is no element and no text
+        pass
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
+    return _HtmlText().read(tree.root).built.converted()
+
+
+class _Tree:
+    """A target of lxml's parser. Its own trees end where a page closes ``html``, and below 2,000 elements."""
+
+    def __init__(self) -> None:
+        self._builder, self._depth = TreeBuilder(), 0
+        self.root = self._builder.start("page", {})
+        self.data = self._builder.data
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError(f"got elements nested more than {DEEPEST:,} deep")
+        self._builder.start(tag, dict(attributes))
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        self._builder.end(tag)
+
+    def close(self) -> None:
+        self._builder.end("page")
 
 
 def _decoded(name: str, data: bytes) -> str:
@@ -115,10 +126,6 @@ def _decoded(name: str, data: bytes) -> str:
         return data.decode("windows-1252", "replace")
 
 
-class TooDeep(Exception):  # noqa: N818 - what the page is
-    """Elements are nested deeper than `DEEPEST`."""
-
-
 @dataclass
 class _List:
     number: int = 0  # of the next item
@@ -126,181 +133,106 @@ class _List:
     form: str = "1"  # of numbers: 1, 01, a, A, i, I, none
 
 
-@dataclass
-class _Table:
-    rows: list[Row] = field(default_factory=list)
-    row: Row = field(default_factory=Row)
-    in_head: bool = False
-    in_cell: bool = False
-    plain: bool = False  # some of its text is not bold
-    columns: int = 1  # that the cell spans
-    spanned: int = 1  # rows that the cell spans
-    lays_out: bool = False  # it is no table of data: its cells are paragraphs
-
-
 class _HtmlText:
-    """A target of lxml's parser; ``items`` are the numbers of items of all ordered lists, if one is reversed."""
+    """The text of an element, built while its tree is walked."""
 
-    def __init__(self, items: Sequence[int]) -> None:
-        self._built = TextBuilder()
+    def __init__(self) -> None:
+        self.built = TextBuilder()
+        self.plain = False  # some of the text is not bold
         self._buffer: list[str] = []
-        self._depth = 0
-        self._unseen_from: int | None = None  # depth of the element whose content is not shown
-        self._verbatim = 0  # open <pre> elements
-        self._items = iter(items)
+        self._open: Counter[str] = Counter()  # elements by their tags
         self._lists: list[_List] = []
         self._marker = ""  # before the next paragraph
-        self._tables: list[_Table] = []
-        self._formula: TreeBuilder | None = None
-        self._formula_depth = 0
-        self._alternative = ""  # of the formula, in TeX
-        self._bold = self._raised = 0  # open elements
-        self._reading: list[str] | None = None  # of ruby, while its text is open
-        self._readings: list[str] = []
+        self._tables: list[list[Row]] = []
+        self._reading: list[str] = []  # of the word before (ruby)
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise TooDeep(f"got elements nested more than {DEEPEST:,} deep")
-        items = next(self._items, 0) if tag == "ol" else 0
-        if self._unseen_from is not None:
-            return
-        if self._formula is not None:
-            self._formula.start(tag, dict(attributes))
-        elif _is_hidden(tag, attributes):
-            self._unseen_from = self._depth
-        elif tag == "br":
-            self._buffer.append("\n" if self._verbatim else " \n ")
-        elif tag in _PARAGRAPHS or tag in _HEADINGS:
-            self._begin(tag, attributes)
-            if tag in ("ul", "ol"):
-                self._lists.append(_list(tag, attributes, items))
-        else:
-            self._begin_inline(tag, attributes)
+    def read(self, root: Element) -> Self:
+        todo = [(root, True)]  # with whether it begins; a page may be deeper than functions can be
+        while todo:
+            element, begins = todo.pop()
+            if begins and not self._start(element):
+                self._open[element.tag] += 1
+                self._data(element.text or "")
+                todo.append((element, False))
+                todo += [(child, True) for child in reversed(element)]
+                continue
+            if not begins:
+                self._end(element.tag)
+                self._open[element.tag] -= 1
+            if element is not root:
+                self._data(element.tail or "")
+        self._flush()
+        return self
 
-    def _begin_inline(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _start(self, element: Element) -> bool:
+        """Begin an element; True if nothing in it is left to read."""
+        tag = element.tag
+        if _is_hidden(tag, element.attrib):
+            return True
         if tag == "math":
-            self._formula, self._formula_depth = TreeBuilder(), self._depth
-            self._formula.start(tag, {})
-            self._alternative = attributes.get("alttext", "")
-        elif tag == "img" and _TEX.search(attributes.get("class", "")):
-            self._buffer.append(_STYLED.sub(r"\1", attributes.get("alt", "")))
-        elif tag == "rt":
-            self._readings += self._reading or []
-            self._reading = []
-        self._bold += tag in _BOLD
-        self._raised += tag == "sup"
-
-    def end(self, tag: str) -> None:
-        self._depth -= 1
-        if self._unseen_from is not None:
-            if self._depth < self._unseen_from:
-                self._unseen_from = None
-        elif self._formula is not None:
-            root = self._formula.end(tag)
-            if self._depth < self._formula_depth:
-                self._buffer.append(formula_text(root) or self._alternative)
-                self._formula = None
-        elif tag in _HEADINGS:
-            self._flush(level=_HEADINGS[tag])
-        elif tag in _PARAGRAPHS:
-            self._end(tag)
-        elif tag == "rt" and self._reading is not None:
-            self._readings += self._reading
-            self._reading = None
-        elif tag == "ruby":
-            self._end_ruby()
-        elif tag in _BOLD:
-            self._bold -= 1
-        elif tag == "sup":
-            self._raised -= 1
-
-    def _end_ruby(self) -> None:
-        if reading := "".join([*self._readings, *(self._reading or [])]):
-            self._buffer.append(f"({reading})")
-        self._reading, self._readings = None, []
-
-    def data(self, text: str) -> None:
-        if self._unseen_from is not None:
-            return
-        if self._formula is not None:
-            self._formula.data(text)
-        elif self._reading is not None:
-            self._reading.append(text.strip())
-        else:
-            if self._raised and (digits := _RAISED.fullmatch(text)):
-                text = digits[0].translate(RAISED)
-            if self._tables and not self._bold and text.strip():
-                self._tables[-1].plain = True
-            self._buffer.append(text if self._verbatim else _SPACE.sub(" ", text))
-
-    def close(self) -> TextFile:
-        self._flush()
-        return self._built.converted()
-
-    def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        table = self._tables[-1] if self._tables else None
-        if table and table.in_cell and tag in _NO_CELL:
-            self._give_up(table)
-        self._flush()
-        if tag == "li":
-            self._marker = self._next_marker(attributes)
-        elif tag == "pre":
-            self._verbatim += 1
+            self._buffer.append(formula_text(element) or element.get("alttext", ""))
+            return True
+        if tag == "tr" and self._tables:
+            if _is_data(element):
+                self._tables[-1].append(_row(element, in_head=self._open["thead"] > 0))
+                return True
+            self._add_rows()
+        if tag == "br":
+            self._buffer.append("\n" if self._open["pre"] else " \n ")
+        elif tag == "img" and _TEX.search(element.get("class", "")):
+            self._buffer.append(_STYLED.sub(r"\1", element.get("alt", "")))
+        elif tag in _PARAGRAPHS or tag in _HEADINGS:
+            self._flush()
+        if tag in ("ul", "ol"):
+            self._lists.append(_list(element))
+        elif tag == "li":
+            self._marker = self._next_marker(element.attrib)
         elif tag == "table":
-            self._tables.append(_Table())
-        elif table and tag in ("thead", "tbody", "tfoot"):
-            table.in_head = tag == "thead"
-        elif table and tag == "tr":
-            table.row = Row(marked=True)
-        elif table and tag in ("td", "th"):
-            table.in_cell, table.plain = not table.lays_out, False
-            table.columns = max(1, whole_number(attributes.get("colspan", ""), MOST_COLUMNS, 1))
-            table.spanned = whole_number(attributes.get("rowspan", ""), MOST_ROWS, 1) or MOST_ROWS
+            self._tables.append([])
+        return False
 
     def _end(self, tag: str) -> None:
-        table = self._tables[-1] if self._tables else None
-        if table and tag in ("td", "th") and table.in_cell:
-            text = " ".join("".join(self._buffer).split())
-            row = table.row
-            row.cells.append(Cell(text, table.columns, table.spanned))
-            row.marked = row.marked and (tag == "th" or table.in_head or not text)
-            row.strong = row.strong and not table.plain
-            self._buffer, table.in_cell = [], False
-            return
-        self._flush(verbatim=tag == "pre")
-        if tag in ("ul", "ol") and self._lists:
+        if tag in _PARAGRAPHS or tag in _HEADINGS:
+            self._flush(level=_HEADINGS.get(tag, 0))
+        if tag == "ruby":
+            self._end_ruby()
+        elif tag in ("ul", "ol"):
             self._lists.pop()
         elif tag == "li":
             self._marker = ""
-        elif tag == "pre":
-            self._verbatim = max(0, self._verbatim - 1)
-        elif table and tag == "tr":
-            table.rows.append(table.row)
-            table.row = Row(marked=True)
-        elif table and tag == "thead":
-            table.in_head = False
-        elif table and tag == "table":
-            self._add_rows(self._tables.pop())
+        elif tag == "table":
+            self._add_rows()
+            self._tables.pop()
 
-    def _flush(self, *, level: int = 0, verbatim: bool = False) -> None:
-        """Add what was collected as a paragraph, a heading or a fence; in a cell, go on."""
-        self._end_ruby()
-        if self._tables and self._tables[-1].in_cell:
-            self._buffer.append(" ")
+    def _end_ruby(self) -> None:
+        if reading := "".join(self._reading):
+            self._buffer.append(f"({reading})")
+        self._reading = []
+
+    def _data(self, text: str) -> None:
+        if self._open["rt"]:
+            self._reading.append(text.strip())
             return
+        if self._open["sup"] and (digits := _RAISED.fullmatch(text)):
+            text = digits[0].translate(RAISED)
+        self.plain = self.plain or (bool(text.strip()) and not (self._open["b"] or self._open["strong"]))
+        self._buffer.append(text if self._open["pre"] else _SPACE.sub(" ", text))
+
+    def _flush(self, *, level: int = 0) -> None:
+        """Add what was collected as a paragraph, a heading or a fence."""
+        self._end_ruby()
         text, self._buffer = "".join(self._buffer), []
-        if verbatim or self._verbatim:
+        if self._open["pre"]:
             if text.strip():
-                self._built.fence(self._marker + text.strip("\r\n").rstrip())
+                self.built.fence(self._marker + text.strip("\r\n").rstrip())
                 self._marker = ""
             return
         lines = (" ".join(line.split()) for line in text.split("\n"))
         if text := "\n".join(line for line in lines if line):
             if level:
-                self._built.heading(self._marker + text, level)
+                self.built.heading(self._marker + text, level)
             else:
-                self._built.paragraph(self._marker + text)
+                self.built.paragraph(self._marker + text)
             self._marker = ""
 
     def _next_marker(self, attributes: Mapping[str, str]) -> str:
@@ -312,30 +244,43 @@ class _HtmlText:
         form = _numerals(attributes, found.form)
         return "" if form == "none" else f"{numeral(number, form)}. "
 
-    def _give_up(self, table: _Table) -> None:
-        """A table of another kind than data: what was collected of its row are paragraphs."""
-        self._add_rows(table)
-        for cell in table.row.cells:
-            if cell.text:
-                self._built.paragraph(cell.text)
-        table.row, table.in_cell, table.lays_out = Row(), False, True
+    def _add_rows(self) -> None:
+        add_table(self.built, self._tables[-1], marked_again=True)
+        self._tables[-1] = []
 
-    def _add_rows(self, table: _Table) -> None:
-        for row in table.rows:
-            row.marked = row.marked and any(cell.text for cell in row.cells)
-        add_table(self._built, table.rows, marked_again=True)
-        table.rows = []
+
+def _is_data(row: Element) -> bool:
+    """False for a row that lays out a page: what it holds are paragraphs."""
+    stray = "".join([row.text or "", *(cell.tail or "" for cell in row)]).strip()
+    return (
+        not stray
+        and all(cell.tag in ("td", "th") for cell in row)
+        and not any(each.tag in _NO_CELL for each in row.iter())
+    )
+
+
+def _row(element: Element, *, in_head: bool) -> Row:
+    row = Row(marked=True)
+    for cell in element:
+        if _is_hidden(cell.tag, cell.attrib):
+            continue
+        read = _HtmlText().read(cell)
+        text = " ".join(read.built.converted().text.split())
+        columns = max(1, whole_number(cell.get("colspan", ""), MOST_COLUMNS, 1))
+        rows = whole_number(cell.get("rowspan", ""), MOST_ROWS, 1) or MOST_ROWS
+        row.cells.append(Cell(text, columns, rows))
+        row.marked = row.marked and (cell.tag == "th" or in_head or not text)
+        row.strong = row.strong and not read.plain
+    row.marked = row.marked and any(cell.text for cell in row.cells)
+    return row
 
 
 def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
-    is_tex = tag == "script" and attributes.get("type", "").startswith("math/tex")  # as MathJax has formulas
-    if tag in _UNSEEN and not is_tex:
-        return True
-    if not attributes:
-        return tag == "dialog"
-    style = "".join(attributes.get("style", "").split()).lower()
+    if tag in _UNSEEN:  # MathJax has formulas in scripts
+        return tag != "script" or not attributes.get("type", "").startswith("math/tex")
     if tag in _WHOLE_PAGE:
         return False
+    style = "".join(attributes.get("style", "").split()).lower()
     if "hidden" in attributes or "popover" in attributes or _HIDDEN.search(style):
         return True
     if tag == "dialog" and "open" not in attributes:
@@ -347,12 +292,12 @@ def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
     return tag in _BANNER_TAGS and bool(_BANNERS.search(names))
 
 
-def _list(tag: str, attributes: Mapping[str, str], items: int) -> _List:
-    if tag == "ul":
+def _list(element: Element) -> _List:
+    if element.tag == "ul":
         return _List()
-    backwards = "reversed" in attributes
-    first = _integer(attributes.get("start", ""), items if backwards else 1)
-    return _List(first, -1 if backwards else 1, _numerals(attributes, "1"))
+    backwards = "reversed" in element.attrib
+    first = _integer(element.get("start", ""), len(element.findall("li")) if backwards else 1)
+    return _List(first, -1 if backwards else 1, _numerals(element.attrib, "1"))
 
 
 def _integer(text: str, default: int) -> int:

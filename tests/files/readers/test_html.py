@@ -234,7 +234,7 @@ def test_formulas_are_text_once(body: str, expected: str) -> None:
 def test_readings_stand_behind_their_word() -> None:
     found = page("<p><ruby>大<rp>(</rp><rt>おお</rt><rp>)</rp>阪<rt>さか</ruby>へ行く")
     assert found.text == "大阪(おおさか)へ行く"
-    assert page("<p><ruby>a<rt>b<rt>c<p>d").text == "a(bc)\n\nd"
+    assert page("<p><ruby>a<rt>b<rt>c<p>d").text == "a(bc)\n\n(d)"
 
 
 @pytest.mark.parametrize(
