@@ -18,7 +18,6 @@ from spscanner_rag.retrieval import (
     Host,
     Piece,
     ReadText,
-    compression_metadata,
     copied_metadata,
     is_random_id,
     join_pieces,
@@ -241,9 +240,6 @@ class Wholes:
             for name in self._names(document):
                 self._numbers.setdefault(name, []).append(number)
 
-    def __reduce__(self) -> tuple[type["Wholes"], tuple[object, ...]]:
-        return Wholes, (self.documents, self.document_key)
-
     def holding(self, chunk: Document) -> list[int]:
         """Indices of the documents that the chunk may be cut from; one, unless it is ambiguous or unknown."""
         for name in self._names(chunk):
@@ -263,20 +259,12 @@ class Wholes:
             yield "key", group
 
     def _with_text(self, candidates: Iterable[int], chunk: Document) -> list[int]:
-        text, start = chunk.page_content, start_of(chunk)
+        text, numbers = chunk.page_content, list(candidates)
         squeezed = "".join(text.split())
-        numbers = list(candidates)
         if not squeezed:
             return []
-        if start is not None and (there := [n for n in numbers if self._stands_at(n, text, start)]):
-            return there
         holding = [number for number in numbers if text in self.documents[number].page_content]
         return holding or [number for number in numbers if squeezed in self._without_space(number)]
-
-    def _stands_at(self, number: int, text: str, start: int) -> bool:
-        whole = self.documents[number]
-        shift = start - (start_of(whole) or 0)
-        return shift >= 0 and whole.page_content.startswith(text, shift)
 
     def _without_space(self, number: int) -> str:
         # Splitters may change white space; this is computed only if a chunk does not occur in a document as it is.
@@ -411,9 +399,6 @@ class DocumentAnswer(Answer[Document, Document]):
 
     def own_score(self, item: Document) -> float | None:
         return score_of(item)
-
-    def set_compression(self, result: Document, kept: int, read: int) -> None:
-        result.metadata |= compression_metadata(kept, read)
 
     def _metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
         return self.metadata(hit, text, piece, text.items[piece].metadata) | {SCORE_KEY: hit.score}

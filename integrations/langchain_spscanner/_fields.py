@@ -22,7 +22,7 @@ class DocumentFields(ScanFields):
     """Which model scores, which sentences are selected, and what is returned.
 
     Scores are metadata of the results: ``relevance_score``, ``spscanner_logit`` and, on request,
-    ``spscanner_retrieval_score``, ``spscanner_tokens_kept`` and ``spscanner_tokens_read``.
+    ``spscanner_retrieval_score``.
     """
 
     limits: ClassVar = ("k", "k_per_document")

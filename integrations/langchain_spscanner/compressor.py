@@ -1,12 +1,9 @@
 """The compressor: reduces retrieved documents to the sentences that answer the query."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import PrivateAttr
 from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, Wholes, read
@@ -34,8 +31,6 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         For an unknown field or a value out of range.
     """
 
-    _wholes: Wholes | None = PrivateAttr(default=None)
-
     @override
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
@@ -49,7 +44,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         query : str
             The question; ``ValueError`` if it is empty or None.
         callbacks : optional
-            Not used: a compressor has no traced run of its own, but `as_runnable` has.
+            Not used: a compressor has no traced run of its own.
         """
         return self._compressed(documents, require_query(query), self._search())
 
@@ -63,29 +58,9 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
             lambda cancelled: self._compressed(documents, query, search, cancelled), search.at_once
         )
 
-    def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
-        """A runnable of ``{"documents": [...], "query": "..."}``, sync and async."""
-
-        def compress(inputs: dict[str, Any]) -> list[Document]:
-            return self.compress_documents(*_as_inputs(inputs))
-
-        async def acompress(inputs: dict[str, Any]) -> list[Document]:
-            return await self.acompress_documents(*_as_inputs(inputs))
-
-        return RunnableLambda(compress, acompress, name=type(self).__name__)
-
     def _compressed(
         self, documents: Sequence[Document], query: str, search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[Document]:
-        own, key, wholes = self.documents, self.document_key, self._wholes
-        if own and (wholes is None or wholes.documents is not own or wholes.document_key != key):
-            wholes = self._wholes = Wholes(own, key)
-        texts = read(documents, key, wholes if own else None)
+        wholes = Wholes(self.documents, self.document_key) if self.documents else None
+        texts = read(documents, self.document_key, wholes)
         return search.answer(query, texts, DocumentAnswer, cancelled)
-
-
-def _as_inputs(inputs: object) -> tuple[Sequence[Document], str]:
-    if not isinstance(inputs, Mapping) or not {"documents", "query"} <= set(inputs):
-        got = sorted(map(str, inputs)) if isinstance(inputs, Mapping) else type(inputs).__name__
-        raise ValueError(f'input: got {got}; expected a mapping with "documents" and "query"')
-    return inputs["documents"], inputs["query"]

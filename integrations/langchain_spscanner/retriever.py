@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.indexing import DeleteResponse, UpsertResponse
-from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, SkipValidation, model_validator
@@ -175,17 +173,8 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         with HeldCorpus.changing:
             self._hold(self._corpus().deleting(ids))
 
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Copies of the documents with these ids, in the order in which they were added; of known ids only."""
-        wanted = set(ids)
-        return list(own_copies(document for document in self.documents or () if document.id in wanted))
-
     def _hold(self, corpus: HeldCorpus[Document]) -> None:
         self.documents, self._held = corpus.items, corpus
-
-    def as_document_index(self) -> "SPScannerDocumentIndex":
-        """The documents for LangChain's indexing API: ``index(loader, record_manager, this)``."""
-        return SPScannerDocumentIndex(retriever=self)
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
@@ -255,44 +244,6 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         return search.answer_from(
             held, query, self.stage, self.bounds, DocumentAnswer, admits, found, cancelled
         )
-
-
-class SPScannerDocumentIndex(DocumentIndex):
-    """The documents of a `SPScannerRetriever` as a LangChain ``DocumentIndex``, which adds and deletes them there.
-
-    Give it to ``langchain_core.indexing.index(loader, record_manager, ...)``. It answers as the retriever does.
-    """
-
-    retriever: SkipValidation[SPScannerRetriever]
-
-    @override
-    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
-        return UpsertResponse(succeeded=self.retriever.add_documents(items), failed=[])
-
-    @override
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
-        if ids is None:
-            raise ValueError("ids: got None; expected the ids of the documents to delete")
-        # An unknown id is no failure.
-        gone = [str(document.id) for document in self.retriever.get_by_ids(ids)]
-        self.retriever.delete(gone)
-        return DeleteResponse(succeeded=gone, num_deleted=len(gone), failed=[], num_failed=0)
-
-    @override
-    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
-        return self.retriever.get_by_ids(ids)
-
-    @override
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-
-    @override
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
 
 
 def _check_filter(value: object) -> None:

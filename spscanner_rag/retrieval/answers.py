@@ -30,15 +30,8 @@ SCORE_KEYS = (
     "spscanner_document_score",
     "spscanner_answerable",
     "spscanner_retrieval_score",
-    "spscanner_tokens_kept",
-    "spscanner_tokens_read",
 )
 """Keys whose values depend on the question."""
-
-
-def compression_metadata(kept: int, read: int) -> dict[str, int]:
-    """Tokens of all results of a question together, and of all texts that were read for it."""
-    return {"spscanner_tokens_kept": kept, "spscanner_tokens_read": read}
 
 
 def place_metadata(
@@ -119,10 +112,6 @@ class Answer(ABC, Generic[Item, Result]):
     @abstractmethod
     def own_score(self, item: Item) -> float | None:
         """Return the score that an item came with, if any."""
-
-    @abstractmethod
-    def set_compression(self, result: Result, kept: int, read: int) -> None:
-        """Note the tokens of all results together, and of all texts that were read for them."""
 
     def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> Scores:
         """Return the scores of a result whose best sentence is the hit."""

@@ -154,12 +154,10 @@ class HeldCorpus(Generic[Item]):
         host: Host[Item],
         items: Iterable[Item] = (),
         counts: Corpus | None = None,
-        owners: Iterable[str] | None = None,
     ) -> None:
         self.host = host
         self.items = items if isinstance(items, tuple) else tuple(items)
-        # The id of the document of each item. Kept, since asking for all of them at each deletion would be slow.
-        self._owners = tuple(map(host.document, self.items) if owners is None else owners)
+        self._owners = tuple(map(host.document, self.items))
         self._counts = Corpus() if counts is None else counts
         self._texts: list[ReadText[Item]] | None = None
         self._find: Callable[[Item], int | None] | None = None
@@ -203,8 +201,7 @@ class HeldCorpus(Generic[Item]):
                 f"ids: no document {unknown[0]!r} here; expected ids among the {len(self.ids)} held"
             )
         kept = [name not in gone for name in self._owners]
-        items, owners = compress(self.items, kept), compress(self._owners, kept)
-        return type(self)(self.host.without(gone), items, self._counts, owners)
+        return type(self)(self.host.without(gone), compress(self.items, kept), self._counts)
 
     def replaced(self, host: Host[Item], items: tuple[Item, ...]) -> Self:
         """Return the corpus of other items; those that are also here are not counted again."""

@@ -81,6 +81,10 @@ class JoinedText:
         """Starts of the stretches that are cut into sentences each on its own: the runs that continue none."""
         return tuple(run.start for run in self.runs if not run.continues)
 
+    def run_at(self, position: int) -> Run:
+        """The last run that begins at a position or before it."""
+        return self.runs[max(0, bisect_right(self.runs, position, key=lambda run: run.start) - 1)]
+
     def place(self, start: int, end: int) -> Place:
         """Where a span comes from. It must overlap a piece."""
         places = list(self.places(start, end))
@@ -183,10 +187,6 @@ class JoinedTextBuilder:
         return start >= self._run.start and text.startswith(
             self._slice(start, min(start + len(text), self.length))
         )
-
-    def reads(self, start: int, text: str) -> bool:
-        """Whether the text that was added has this one at a position."""
-        return self._slice(start, start + len(text)) == text
 
     def joined(self) -> JoinedText:
         """The joined text."""

@@ -40,7 +40,6 @@ class SentenceSearch:
     batch_size: int
     return_nodes: ReturnNodes
     keep_retrieval_score: bool
-    keep_compression: bool
     prompt: Prompt | None
     collection: CollectionIndex | None = None
 
@@ -94,15 +93,6 @@ class SentenceSearch:
         answer = chosen(self.selection)
         if self.selection.max_tokens is not None and self.return_nodes != "node":
             answer = self._within_budget(query, answer, chosen)
-        if self.keep_compression and answer.found:
-            count = self.token_counter()
-            assert count is not None, "the fields ask for a counter"
-            tokens = (
-                sum(map(count, map(answer.content, answer.found))),
-                sum(count(each.text) for each in joined),
-            )
-            for result in answer.found:
-                answer.set_compression(result, *tokens)
         return answer.found
 
     def _add(
@@ -151,22 +141,20 @@ class SentenceSearch:
                 return count(self._prompt(query, of.found))
             return sum(counted(of.sent(result) + SENT_SEPARATOR) for result in of.found)
 
-        if (sent := tokens(answer)) <= most:
+        if tokens(answer) <= most:
             return answer
-        fits, too_many = None, most
-        budget = most * sum(map(counted, map(answer.content, answer.found))) // sent
+        fits, low, high = None, 0, most
         for _ in range(BUDGETS_TRIED):
-            budget = min(max(budget, 1), too_many - 1)
-            if budget < 1 or (fits and budget <= fits[0]):
+            budget = (low + high) // 2
+            if budget == low:
                 break
             tried = chosen(replace(self.selection, max_tokens=budget, count_tokens=counted))
             if tokens(tried) <= most:
-                fits = budget, tried
+                fits, low = tried, budget
             else:
-                too_many = budget
-            budget = ((fits[0] if fits else 0) + too_many) // 2
-        if fits:
-            return fits[1]
+                high = budget
+        if fits is not None:
+            return fits
         answer.found.clear()
         if (alone := tokens(answer)) > most:
             raise ValueError(

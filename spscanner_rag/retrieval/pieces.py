@@ -8,20 +8,11 @@ begins. No sentence extends over two runs, unless they are pages that follow eac
 import math
 import operator
 import re
-from bisect import bisect_right
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from spscanner_rag.retrieval.chunk_location import ChunkLocator, TextIndex, order_by_overlap, overlap
-from spscanner_rag.retrieval.joined_text import (
-    JoinedText,
-    JoinedTextBuilder,
-    Page,
-    Placed,
-    SpanIndex,
-    join_pages,
-)
+from spscanner_rag.retrieval.chunk_location import ChunkLocator, order_by_overlap, overlap
+from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Page, Placed, join_pages
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
@@ -56,15 +47,13 @@ class Piece:
             object.__setattr__(self, "start", start if start >= 0 else None)
 
 
-Pieces = Sequence[Piece] | Mapping[int, Piece]  # pieces by their indices
-
-
 def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
     """Join pieces, group by group, in the order in which the groups first appear.
 
     Pieces of one source are ordered by ``start`` where it is known, else by their links, else so that a piece
-    follows the one whose end it begins with, else as given. One without a place whose text is in others is read
-    there. With its whole text in ``sources``, a source is read whole, and every span in it is exact.
+    follows the one whose end it begins with, else as given. One without a place whose text is in those that have
+    one is read there; where two contradict each other, none has. With its whole text in ``sources``, a source is
+    read whole, and every span in it is exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -102,152 +91,69 @@ def _as_page(pieces: Sequence[Piece], source: Hashable, numbers: Sequence[int], 
 
 def _add(
     builder: JoinedTextBuilder,
-    pieces: Sequence[Piece],
+    given: Sequence[Piece],
     source: Hashable,
-    own: Sequence[int],
+    numbers: Sequence[int],
     text: str | None,
 ) -> None:
     """Add one source: its whole text if it is known, else its pieces."""
+    pieces = {n: given[n] for n in numbers if given[n].text.strip() or given[n].start is not None}
     if text is None:
-        numbers, alone = _add_chunks(builder, source, own, pieces)
-    else:
-        numbers = _filled(in_reading_order(own, pieces), pieces)
-        alone = _add_source(builder, source, text, numbers, pieces)
-    for number in numbers:
-        if number in alone:
-            builder.begin(source, None)
-            builder.append(pieces[number].text, number)
-
-
-def _filled(numbers: Sequence[int], pieces: Pieces) -> list[int]:
-    """Those with text, or white space at a known place."""
-    return [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
-
-
-class _Block(NamedTuple):
-    """Pieces whose places follow from their offsets, or one without a place."""
-
-    numbers: list[int]
-    text: str
-    placed: bool
-
-
-def _add_chunks(
-    builder: JoinedTextBuilder, source: Hashable, own: Sequence[int], given: Sequence[Piece]
-) -> tuple[list[int], set[int]]:
-    """Add pieces by their offsets, others by their text; returns those with text, and those that did not fit."""
-    doubtful = _doubtful(_filled(in_reading_order(own, given), given), given)
-    pieces = {n: replace(given[n], start=None) if n in doubtful else given[n] for n in own}
-    ordered = _filled(in_reading_order(own, pieces), pieces)
-    if len(ordered) < 2 or all(pieces[number].start is not None for number in ordered):
-        _add_pieces(builder, source, ordered, pieces)
-        return ordered, set()
-    blocks = _blocks(source, ordered, pieces)
-    holders = _holders(blocks, own, pieces)
-    kept = [number for number in range(len(blocks)) if number not in holders]
-    linked = {n for chain in _chains(own, pieces) if len(chain) > 1 for n in chain}
-    flat = [
-        number for n in _in_order([blocks[n] for n in kept], linked) for number in blocks[kept[n]].numbers
-    ]
-    starts = _add_pieces(builder, source, flat, pieces)
-    locators = {host: ChunkLocator(blocks[host].text) for host in holders.values()}
-    not_found = set()
-    for inner, host in holders.items():
-        number, begin = blocks[inner].numbers[0], starts[blocks[host].numbers[0]]
-        found = locators[host].locate(blocks[inner].text)
-        if found is None or not builder.reads(
-            begin + found.start, blocks[host].text[found.start : found.end]
-        ):
-            not_found.add(number)
-            continue
-        span = begin + found.start, begin + found.end
-        builder.place(Placed(*span, number, found.exact, anchored=blocks[host].placed))
-    return ordered, not_found
-
-
-def _chain_of(numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
-    return {n: chain for chain, members in enumerate(_chains(numbers, pieces)) for n in members}
-
-
-def _blocks(source: Hashable, numbers: Sequence[int], pieces: Pieces) -> list[_Block]:
-    """The stretches that pieces with an offset cover without a gap, and the other pieces, in reading order."""
-    builder = JoinedTextBuilder()
-    known = [number for number in numbers if pieces[number].start is not None]
-    starts = _add_pieces(builder, source, known, pieces, white_gap=0)
-    joined = builder.joined()
-    runs = {run.start: _Block([], joined.text[run.start : run.end], True) for run in joined.runs}
-    own: list[_Block] = []
-    begins = sorted(runs)
-    for number in numbers:
-        if number not in starts:
-            own.append(_Block([number], pieces[number].text, False))
-            continue
-        run = runs.get(begins[bisect_right(begins, starts[number]) - 1]) if begins else None
-        if run is None or not pieces[number].text:
-            continue
-        if not run.numbers:
-            own.append(run)
-        run.numbers.append(number)
-    return own
-
-
-def _holders(blocks: Sequence[_Block], numbers: Sequence[int], pieces: Pieces) -> dict[int, int]:
-    """For each block without a place that unlinked others contain, the largest of these, by their indices."""
-    chain_of = _chain_of(numbers, pieces)
-    chains = [{chain_of[number] for number in block.numbers} for block in blocks]
-    index = TextIndex([block.text for block in blocks])
-
-    def size(number: int) -> tuple[int, bool, int]:
-        return len(index.texts[number]), blocks[number].placed, -number
-
-    holders: dict[int, int] = {}
-    for number, block in enumerate(blocks):
-        if not block.placed and block.text.strip():
-            others = (h for h in index.holders(block.text) if size(h) > size(number))
-            found = max((h for h in others if not chains[h] & chains[number]), key=size, default=None)
-            if found is not None:
-                holders[number] = found
-    for number in sorted(holders, key=size, reverse=True):  # what contains it may itself be in another
-        holders[number] = holders.get(holders[number], holders[number])
-    return holders
-
-
-def _in_order(blocks: Sequence[_Block], linked: Container[int]) -> list[int]:
-    """Indices of blocks: each that has no place and no links follows the one whose end it begins with."""
-    placed = {number for number, block in enumerate(blocks) if block.placed}
-    free = [block.text if block.placed or block.numbers[0] not in linked else "" for block in blocks]
-    order = order_by_overlap(free, placed)
-    return order if sorted(placed) == [n for n in order if n in placed] else list(range(len(blocks)))
-
-
-def _add_source(
-    builder: JoinedTextBuilder, source: Hashable, text: str, numbers: Sequence[int], pieces: Sequence[Piece]
-) -> set[int]:
-    """Add a whole source and locate its pieces; return the indices of those that do not occur in it."""
+        _add_chunks(builder, source, pieces)
+        return
     builder.begin(source, 0)
     begin = builder.length
     builder.fill(text)
-    locator = ChunkLocator(text)
-    not_found = set()
-    for number in numbers:
+    locator, not_found = ChunkLocator(text), []
+    for number in in_reading_order(pieces):
         found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
             builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
         elif pieces[number].text.strip():
-            not_found.add(number)
-    return not_found
+            not_found.append(number)
+    for number in not_found:
+        builder.begin(source, None)
+        builder.append(pieces[number].text, number)
+
+
+def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]) -> None:
+    """Add pieces by their offsets, which count only if none contradicts another, links and common text."""
+    known = {number: piece for number, piece in pieces.items() if piece.start is not None}
+    base = JoinedTextBuilder()
+    if not _add_pieces(base, source, in_reading_order(known), known):
+        pieces = {number: replace(piece, start=None) for number, piece in pieces.items()}
+    elif len(known) < len(pieces):
+        pieces = pieces | _placed_in(base.joined(), pieces)
+    order = in_reading_order(pieces)
+    placed = {number for number in order if pieces[number].start is not None}
+    linked = any(piece.previous or piece.next for piece in pieces.values())
+    if len(placed) < len(order) and not linked:
+        texts = [pieces[number].text for number in order]
+        by_text = [order[n] for n in order_by_overlap(texts, range(len(placed)))]
+        if [number for number in by_text if number in placed] == order[: len(placed)]:
+            order = by_text
+    _add_pieces(builder, source, order, pieces)
+
+
+def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece]:
+    """Those linked to none with an offset whose text is in that of these, with the offset it has there."""
+    found = {}
+    for chain in _chains(pieces):
+        if any(pieces[number].start is not None for number in chain):
+            continue
+        for number in chain:
+            at = base.text.find(pieces[number].text)
+            run = base.run_at(at) if at >= 0 else None
+            if run and run.source_start is not None and at + len(pieces[number].text) <= run.end:
+                found[number] = replace(pieces[number], start=run.source_start + at - run.start)
+    return found
 
 
 def _add_pieces(
-    builder: JoinedTextBuilder,
-    source: Hashable,
-    numbers: Sequence[int],
-    pieces: Pieces,
-    white_gap: int = LARGEST_WHITE_GAP,
-) -> dict[int, int]:
-    """Add pieces whose offsets are consistent, and return where each begins; others follow the one before."""
-    before: Piece | None = None
-    starts = {}
+    builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Mapping[int, Piece]
+) -> bool:
+    """Add pieces in this order; return False if offsets contradict each other."""
+    agree = True
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
         gap = None if start is None else builder.gap(source, start)
@@ -257,99 +163,48 @@ def _add_pieces(
                 builder.begin(source, start)
         else:
             shared = max(0, -gap)
-            missing = gap > white_gap or (gap > 0 and _another_between(before, pieces[number]))
-            if missing or not builder.ends_with(text, shared):
+            fits = builder.ends_with(text, shared)
+            agree = agree and fits
+            if gap > LARGEST_WHITE_GAP or not fits:
                 builder.begin(source, start)
                 shared = 0
             elif gap > 0:
                 # On a page, the white space may be that before a footer, which has to be a line of its own.
                 builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
-        starts[number] = builder.length - shared
         builder.append(text, number, shared=shared, source_start=start)
-        before = pieces[number]
-    return starts
+    return agree
 
 
-def _another_between(before: Piece | None, piece: Piece) -> bool:
-    """Whether the links of two pieces show that a piece between them is missing."""
-    return before is not None and (
-        before.next not in (None, piece.key) or piece.previous not in (None, before.key)
-    )
-
-
-def _doubtful(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
-    """Indices of the pieces whose offsets contradict one another, or are those in a larger piece."""
-    doubtful = sorted(_contradicting(numbers, pieces))
-    if not doubtful:
-        return set()
-    index = TextIndex([pieces[number].text for number in doubtful])
-    inner = set()
-    for number in doubtful:
-        text, start = pieces[number].text, pieces[number].start
-        holders = (pieces[doubtful[holder]].text for holder in index.holders(text))
-        if any(len(whole) > len(text) and whole.startswith(text, start) for whole in holders):
-            inner.add(number)
-    return inner | _contradicting([number for number in numbers if number not in inner], pieces)
-
-
-def _contradicting(numbers: Sequence[int], pieces: Pieces) -> set[int]:
-    """Indices of the pieces whose offsets contradict one another; any of these may be wrong."""
-    if len(numbers) < 2:
-        return set()
-    builder = JoinedTextBuilder()
-    spans: dict[int, tuple[int, int]] = {}
-    misfits: dict[int, tuple[int, int]] = {}
-    for number in numbers:
-        text, start = pieces[number].text, pieces[number].start
-        if start is None:
-            continue
-        gap = builder.gap(None, start)
-        if gap is None or gap > 0:
-            builder.begin(None, start)
-            gap = 0
-        spans[number] = (start, start + len(text))
-        if builder.ends_with(text, -gap):
-            builder.append(text, number, shared=-gap, source_start=start)
-        else:
-            misfits[number] = spans[number]
-    doubtful = SpanIndex(misfits.values())
-    return {number for number, span in spans.items() if number in misfits or doubtful.near(*span)}
-
-
-def in_reading_order(numbers: Sequence[int], pieces: Pieces) -> list[int]:
+def in_reading_order(pieces: Mapping[int, Piece]) -> list[int]:
     """Sort the indices of the pieces of one source into reading order, by ``start``.
 
     One without goes after the nearest earlier piece in its chain of links that has one, else before the nearest
     later one. Chains without any come last, in the order given.
     """
-    if all(pieces[number].start is not None for number in numbers):
-        return sorted(numbers, key=lambda number: pieces[number].start or 0)
     order: dict[int, tuple[float, int, int]] = {}
-    for chain in _chains(numbers, pieces):
+    for chain in _chains(pieces):
         starts = (pieces[number].start for number in chain)
         place: float = next((start for start in starts if start is not None), math.inf)
-        first = min(chain)
         for link, number in enumerate(chain):
             start = pieces[number].start
             place = place if start is None else start
-            order[number] = (place, first, link)
-    return sorted(numbers, key=order.__getitem__)
+            order[number] = (place, min(chain), link)
+    return sorted(pieces, key=order.__getitem__)
 
 
-def _chains(numbers: Sequence[int], pieces: Pieces) -> list[list[int]]:
-    by_key = {pieces[number].key: number for number in numbers}
+def _chains(pieces: Mapping[int, Piece]) -> list[list[int]]:
+    by_key = {piece.key: number for number, piece in pieces.items()}
     following: dict[int, int] = {}
-    for number in numbers:
-        piece = pieces[number]
+    for number, piece in pieces.items():
         if piece.next in by_key:
             following.setdefault(number, by_key[piece.next])
         if piece.previous in by_key:
             following.setdefault(by_key[piece.previous], number)
     followers = set(following.values())
-    heads = [number for number in numbers if number not in followers]
+    heads = [number for number in pieces if number not in followers]
     chains: list[list[int]] = []
     seen: set[int] = set()
-    for head in [*heads, *numbers]:  # all of them again, because a circular chain has no head
+    for head in [*heads, *pieces]:  # all of them again, because a circular chain has no head
         chain: list[int] = []
         link: int | None = head
         while link is not None and link not in seen:

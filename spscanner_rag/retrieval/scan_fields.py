@@ -63,7 +63,7 @@ class ScanFields(BaseModel):
     dtype: str = "auto"
     """"float32", "bfloat16", or "auto": bfloat16 where the hardware multiplies it natively and faster."""
 
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    model_kwargs: dict[str, Any] = Field(default_factory=dict, repr=False)
     """Further arguments of `Scanner.from_pretrained`. A ``token`` among them is never shown, stored or pickled."""
 
     threshold: SkipValidation[float | None] = None
@@ -109,10 +109,6 @@ class ScanFields(BaseModel):
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage with each result."""
 
-    keep_compression: bool = False
-    """Count the tokens of all results of a question together, and of all texts that were read for it, and keep
-    both numbers with each result."""
-
     @field_validator("device", "dtype", mode="before")
     @classmethod
     def _as_name(cls, value: object) -> object:
@@ -150,12 +146,7 @@ class ScanFields(BaseModel):
         if choice.scorer is not None and counter is None:
             name = type(choice.scorer).__name__
             budget_counter(selection.max_tokens, None, name)
-            if self.keep_compression:
-                raise ValueError(
-                    f"keep_compression: got True, but {name} counts no tokens; expected count_tokens as well, for "
-                    'example count_tokens="o200k_base"'
-                )
-        own = ("batch_size", "return_nodes", "keep_retrieval_score", "keep_compression", "prompt")
+        own = ("batch_size", "return_nodes", "keep_retrieval_score", "prompt")
         return SentenceSearch(choice, selection, *(options[name] for name in own))
 
 

@@ -56,7 +56,6 @@ class Found:
     document_score: float
     retrieval_score: float | None
     answerable: float | None
-    tokens: tuple[int | None, int | None]
     span: tuple[int | None, int | None]
     metadata: dict[str, Any]
 
@@ -102,9 +101,8 @@ class _LangChain(Host):
         names = "logit", "document_score", "retrieval_score", "answerable"
         scores = (own.pop(f"spscanner_{name}", None) for name in names)
         score = own.pop("relevance_score")
-        tokens = own.pop("spscanner_tokens_kept", None), own.pop("spscanner_tokens_read", None)
         span = own.pop("start_index", None), own.pop("end_index", None)
-        return Found(result.page_content, str(result.id), score, *scores, tokens, span, own)
+        return Found(result.page_content, str(result.id), score, *scores, span, own)
 
 
 class _LlamaIndex(Host):
@@ -120,8 +118,7 @@ class _LlamaIndex(Host):
         span = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
         names = "score", "logit", "document_score", "retrieval_score", "answerable"
         scores = (getattr(result, name) for name in names)
-        tokens = result.tokens_kept, result.tokens_read
-        return Found(node.get_content(), node.node_id, *scores, tokens, span, dict(node.metadata))
+        return Found(node.get_content(), node.node_id, *scores, span, dict(node.metadata))
 
 
 class LangChainRetrieverHost(_LangChain):

@@ -89,7 +89,7 @@ def test_scores_and_spans_are_those_of_the_scanner(host: Host, tiny_scanner: Sca
         assert whole[each.id.split(":")[0]][slice(*each.span)] == each.text
         assert each.metadata["spscanner_id"] == each.id
         assert each.score == pytest.approx(1 / (1 + np.exp(-each.logit)))
-        assert (each.retrieval_score, each.tokens) == (None, (None, None))
+        assert each.retrieval_score is None
     best = {name: max(e.score for e in found if e.id[0] == name) for name in "hi"}
     assert all(each.document_score == best[each.id[0]] for each in found)
     assert [e.logit for e in found] == sorted((e.logit for e in found), reverse=True)
@@ -277,18 +277,6 @@ def test_documents_instead_of_sentences(host: Host) -> None:
     assert "spscanner_token_reduction" not in uncounted.metadata
 
 
-@all_four
-@pytest.mark.parametrize("mode", ["sentence", "node", "pruned"])
-def test_every_result_has_the_tokens_of_all_on_request(host: Host, mode: str) -> None:
-    def ask(keep: bool) -> list[Found]:
-        options: dict[str, Any] = {"k": 2, "return_nodes": mode, "keep_compression": keep}
-        return host.ask(DOCS, QUERY, scorer=WordScorer(), **options)
-
-    kept, read = (sum(len(t.split()) for t in some) for some in (texts(ask(True)), [HARBOUR, ISLAND]))
-    assert {each.tokens for each in ask(True)} == {(kept, read)}
-    assert {each.tokens for each in ask(False)} == {(None, None)}
-
-
 # Refusals
 
 
@@ -330,7 +318,6 @@ def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: o
         ({"model": "a", "scorer": Uncounted()}, "got model and scorer"),
         ({"scorer": object()}, "scorer is object; expected an object with score_units"),
         ({"scorer": Uncounted(), "max_tokens": 9}, "got 9, but Uncounted counts no tokens"),
-        ({"scorer": Uncounted(), "keep_compression": True}, "got True, but Uncounted counts no tokens"),
         ({"model_kwargs": {"windows": 3}}, "got 'windows'; expected arguments of Scanner.from_pretrained"),
         ({"model_kwargs": {"device": "cpu"}}, "got 'device'"),
     ],
@@ -344,9 +331,9 @@ def test_what_cannot_score_is_refused_early(host: Host, options: dict[str, Any],
 @pytest.mark.parametrize("query", ["", "  \n", None])
 def test_no_query_is_refused_before_any_work(host: Host, query: Any) -> None:
     made = host.of(DOCS, model="no/such-model")
-    with pytest.raises(ValueError, match="expected a question"):
+    with pytest.raises(ValueError, match=r"expected a question|valid string"):
         host.call(made, query, host.given(DOCS))
-    with pytest.raises(ValueError, match="expected a question"):
+    with pytest.raises(ValueError, match=r"expected a question|valid string"):
         asyncio.run(host.acall(made, query, host.given(DOCS)))
 
 

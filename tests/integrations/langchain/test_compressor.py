@@ -33,23 +33,6 @@ def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list
     assert asyncio.run(retriever.ainvoke("Who signed the treaty on the island?")) == found
 
 
-def test_as_a_runnable(word_scorer: Any, documents: list[Document]) -> None:
-    compressor = SPScannerCompressor(scorer=word_scorer, k=2)
-    runnable = compressor.as_runnable()
-    inputs = {"documents": documents, "query": QUERY}
-    expected = compressor.compress_documents(documents, QUERY)
-    assert runnable.invoke(inputs) == expected
-    assert asyncio.run(runnable.ainvoke(inputs)) == expected
-    assert runnable.batch([inputs, inputs]) == [expected, expected]
-    chain = {"documents": lambda query: documents, "query": lambda query: query} | runnable
-    assert chain.invoke(QUERY) == expected
-    assert runnable.get_name() == "SPScannerCompressor"
-    with pytest.raises(ValueError, match=r"input: got \['query'\]; expected a mapping"):
-        runnable.invoke({"query": QUERY})
-    with pytest.raises(ValueError, match="input: got str"):
-        runnable.invoke(QUERY)
-
-
 def test_a_pickle_holds_the_whole_documents(documents: list[Document]) -> None:
     compressor = SPScannerCompressor(scorer=WordScorer(), documents=documents)
     expected = compressor.compress_documents(split(documents)[:2], QUERY)

@@ -41,7 +41,7 @@ def test_multi_query_drops_what_is_found_again(documents: list[Document], return
 def test_a_checkpoint_gives_documents_back(
     documents: list[Document], return_nodes: Any, allowed: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ours = retriever(documents, return_nodes=return_nodes, keep_compression=True, count_tokens=len)
+    ours = retriever(documents, return_nodes=return_nodes, count_tokens=len)
     found = ours.invoke(QUERY)
     compressor = SPScannerCompressor(scorer=WordScorer(), k=3, return_nodes=return_nodes)
     found += compressor.compress_documents(documents, QUERY)

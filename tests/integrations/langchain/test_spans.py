@@ -136,7 +136,7 @@ def test_spans_with_whole_documents(
 
 
 @pytest.mark.parametrize("retrieved", [False, True])
-@pytest.mark.parametrize("unknown", ["tokens", "no offsets", "in larger chunks", "some"])
+@pytest.mark.parametrize("unknown", ["tokens", "no offsets", "some"])
 def test_chunks_that_do_not_know_their_place_give_each_sentence_once(unknown: str, retrieved: bool) -> None:
     facts = [f"Barge number {n} carried {7 * n + 30} casks of oil." for n in range(24)]
     whole = Document(
@@ -153,10 +153,6 @@ def test_chunks_that_do_not_know_their_place_give_each_sentence_once(unknown: st
     chunks = RecursiveCharacterTextSplitter(**options).split_documents([whole])
     if unknown == "tokens":  # as LangChain's splitters by tokens mark what they cannot find
         assert -1 in [chunk.metadata["start_index"] for chunk in chunks]
-    if unknown == "in larger chunks":
-        larger = RecursiveCharacterTextSplitter(chunk_size=400, chunk_overlap=0, add_start_index=True)
-        parents = larger.split_documents([whole])
-        chunks = [*RecursiveCharacterTextSplitter(**options).split_documents(parents), *parents]
     if unknown == "some":
         for chunk in chunks[::3]:
             chunk.metadata["start_index"] = -1

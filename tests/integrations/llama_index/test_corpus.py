@@ -61,14 +61,6 @@ def test_nodes_of_all_kinds_are_kept(
     assert [item.node for item in loaded._held.items] == nodes
 
 
-@pytest.mark.parametrize("many", [1, 2, 3])
-def test_an_index_node_stands_for_the_node_beside_it(word_scorer: Any, many: int) -> None:
-    nodes = [TextNode(text=f"Anne {number} signed the treaty.", id_=f"n{number}") for number in range(many)]
-    summaries = [IndexNode(text="Who signed the treaty? A summary.", index_id=node.node_id) for node in nodes]
-    found = SPScannerRetriever.from_nodes([*summaries, *nodes], scorer=word_scorer).retrieve(QUERY)
-    assert sorted(each.node.get_content() for each in found) == [node.text for node in nodes]
-
-
 def test_a_docstore_is_not_kept_but_can_be_given_again(
     chunks: list[BaseNode], documents: list[Document], word_scorer: Any, tmp_path: Path
 ) -> None:

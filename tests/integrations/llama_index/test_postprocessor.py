@@ -110,11 +110,6 @@ def test_two_texts_with_one_id_are_both_read() -> None:
     assert {n.node.start_char_idx for n in found} == {0}
 
 
-def test_equal_texts_without_ids_of_their_own_are_two() -> None:
-    first, second = (found.node_id for found in reranked([TextNode(text="He slept.") for _ in range(2)]))
-    assert second == f"{first}#2"
-
-
 def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
     nodes = [

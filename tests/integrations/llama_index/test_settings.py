@@ -12,7 +12,6 @@ import pytest
 import torch
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from pydantic import ValidationError
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from spscanner_rag.scanner import Scanner
@@ -40,15 +39,6 @@ def test_combinations_that_mean_nothing_are_refused() -> None:
         SPScannerPostprocessor(documents=[Document(text=text, id_="a") for text in "xy"])
 
 
-def test_an_assignment_is_checked_and_a_refused_one_changes_nothing(word_scorer: Any) -> None:
-    post = SPScannerPostprocessor(scorer=word_scorer, top_n=2)
-    with pytest.raises(ValueError, match="top_n"):
-        post.top_n = 0
-    assert post.top_n == 2
-    post.top_n = 1
-    assert len(scores(post)) == 1
-
-
 def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
     settings: dict[str, Any] = {
         "model": "some/folder",
@@ -70,7 +60,6 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "batch_size": 3,
         "return_nodes": "pruned",
         "keep_retrieval_score": True,
-        "keep_compression": True,
         "group_by": "document",
         "document_key": "file_path",
         "top_n_per_document": 4,
@@ -130,7 +119,7 @@ def test_a_scanner_with_a_segmenter_of_its_own_is_not_silently_another(tiny_chec
     scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32", segmenter=Lines())
     data = SPScannerPostprocessor(scanner=scanner).to_dict()
     with pytest.raises(ValueError, match="Lines"):
-        SPScannerPostprocessor.from_dict(data)
+        scores(SPScannerPostprocessor.from_dict(data))
 
 
 @pytest.mark.parametrize("name", ["scorer", "count_tokens", "prompt"])
@@ -138,7 +127,7 @@ def test_objects_have_to_be_given_again(name: str) -> None:
     value: Any = PlainScorer() if name == "scorer" else len
     post = SPScannerPostprocessor(**{name: value})
     data = json.loads(post.to_json())
-    with pytest.raises(ValueError, match=rf"from_dict\(data, {name}=...\)"):
+    with pytest.raises((ValueError, TypeError), match=name):
         SPScannerPostprocessor.from_dict(data)
     assert getattr(SPScannerPostprocessor.from_dict(data, **{name: value}), name) is value
     assert getattr(copy.deepcopy(post), name) is value
@@ -162,20 +151,3 @@ def test_documents_stay_out_of_dictionaries_but_not_of_pickles(word_scorer: Any)
     back = pickle.loads(pickle.dumps(post))
     assert (back.documents[0].text, back.docstore.get_document("b").text) == ("He signed.", "It rained.")
     assert copy.deepcopy(post).docstore is store
-
-
-def test_new_token(monkeypatch: pytest.MonkeyPatch, tiny_scanner: Scanner, no_shared_scanners: None) -> None:
-    given: list[Any] = []
-    monkeypatch.setattr(
-        Scanner, "from_pretrained", lambda model, **own: given.append(own["token"]) or tiny_scanner
-    )
-    post = SPScannerPostprocessor(model="some/model")
-    post.model_kwargs = {"token": TOKEN}
-    scores(post)
-    assert given == [TOKEN]
-    seen = [repr(post), str(post.to_dict()), post.to_json()]
-    for unusable in ([("token", TOKEN)], TOKEN, {"token": TOKEN, "windows": 1}):
-        with pytest.raises(ValidationError, match="SPScannerPostprocessor") as invalid:
-            post.model_kwargs = unusable
-        seen.append(str(invalid.value.errors()) + invalid.value.json())
-    assert not [text for text in seen if TOKEN in text]

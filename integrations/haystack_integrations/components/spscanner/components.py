@@ -15,7 +15,6 @@ from spscanner_rag.retrieval import (
     Piece,
     ReadText,
     ScanFields,
-    compression_metadata,
     join_pieces,
     off_loop,
     place_metadata,
@@ -78,10 +77,6 @@ class Found(Answer[Document, Document]):
     @override
     def own_score(self, item: Document) -> float | None:
         return item.score
-
-    @override
-    def set_compression(self, result: Document, kept: int, read: int) -> None:
-        result.meta.update(compression_metadata(kept, read))
 
 
 class _Fields(ScanFields):
@@ -189,7 +184,7 @@ class SPScannerExtractor(_Component):
         The most sentences of all documents together; below 1 a share; "elbow"; None for no limit.
     **fields
         As for `SPScannerRanker`, and ``top_k_per_document``, ``max_tokens``, ``count_tokens``, ``order``,
-        ``context_sentences``, ``merge_adjacent``, ``diversity``, ``keep_compression`` and ``return_nodes``.
+        ``context_sentences``, ``merge_adjacent``, ``diversity`` and ``return_nodes``.
     """
 
     def __init__(self, top_k: float | str | None = 50, **fields: Any) -> None:  # noqa: ANN401

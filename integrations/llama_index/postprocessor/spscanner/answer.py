@@ -46,16 +46,12 @@ class ScannedNode(NodeWithScore):
         The score that it was retrieved with, on request and if there was one.
     answerable : float or None
         The probability that its document answers; None where the scorer does not say it.
-    tokens_kept, tokens_read : int or None
-        On request, the tokens of all results of the question together, and of all texts that were read for it.
     """
 
     logit: float
     document_score: float
     retrieval_score: float | None = None
     answerable: float | None = None
-    tokens_kept: int | None = None
-    tokens_read: int | None = None
 
     @classmethod
     def class_name(cls) -> str:
@@ -63,7 +59,7 @@ class ScannedNode(NodeWithScore):
         return "ScannedNode"
 
     def scores(self) -> dict[str, float]:
-        """Logit, document score and, if there are any, retrieval score and tokens, under their metadata keys."""
+        """Logit, document score and what else there is, under their metadata keys."""
         own = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
         return {key: value for key, value in own.items() if value is not None}
 
@@ -92,22 +88,16 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
-        """Add a sentence; of two equal ones of one document, the one with the higher score counts."""
+        """Add a sentence; of two with one id, the one with the higher score counts."""
         node = text.items[hit.place.piece].node
-        source = source_id(node)
-        name = unique = self._sentence_id(hit, node)
-        copy = 1
-        while unique in self._numbers:
-            number = self._numbers[unique]
-            same = self.found[number]
-            if same.node.get_content() == hit.text and source_id(same.node) == source:
-                if same.get_score() < hit.score:
-                    self.found[number] = self._sentence(unique, hit, text)
-                return
-            copy += 1
-            unique = f"{name}#{copy}"
-        self._numbers[unique] = len(self.found)
-        self.found.append(self._sentence(unique, hit, text))
+        name = self._sentence_id(hit, node)
+        while name in self._numbers and self.found[self._numbers[name]].node.get_content() != hit.text:
+            name += "#2"  # another text under the same id
+        number = self._numbers.setdefault(name, len(self.found))
+        if number == len(self.found):
+            self.found.append(self._sentence(name, hit, text))
+        elif self.found[number].get_score() < hit.score:
+            self.found[number] = self._sentence(name, hit, text)
 
     @override
     def add_piece(
@@ -133,11 +123,6 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     @override
     def own_score(self, item: NodeWithScore) -> float | None:
         return item.score
-
-    @override
-    def set_compression(self, result: NodeWithScore, kept: int, read: int) -> None:
-        assert isinstance(result, ScannedNode)
-        result.tokens_kept, result.tokens_read = kept, read
 
     def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> Excerpt:
         node = text.items[hit.place.piece].node

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -13,13 +13,10 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from pydantic import (
-    ConfigDict,
     Field,
     FieldSerializationInfo,
     SkipValidation,
-    ValidationInfo,
     field_serializer,
-    field_validator,
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
@@ -33,14 +30,11 @@ from llama_index.postprocessor.spscanner.nodes import (
     read_found,
     with_scores,
 )
-from spscanner_rag.retrieval import ScanFields, SentenceSearch, hide_token, loading_options, off_loop
+from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
 
 dispatcher = get_dispatcher(__name__)
-
-
-_OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
 
 
 class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
@@ -59,8 +53,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     pydantic.ValidationError, TypeError
         For an unknown argument or a value out of range.
     """
-
-    model_config = ConfigDict(validate_assignment=True)
 
     limits: ClassVar = ("top_n", "top_n_per_document")
     shared_by_copies: ClassVar = (
@@ -93,34 +85,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     docstore: SkipJsonSchema[BaseDocumentStore | None] = Field(default=None, exclude=True, repr=False)
     """Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE."""
-
-    if not TYPE_CHECKING:  # type checkers read the fields instead
-
-        def __setattr__(self, name: str, value: object) -> None:
-            before = self.__dict__.copy()
-            try:
-                super().__setattr__(name, value)
-            except Exception:
-                self.__dict__.update(before)  # pydantic keeps a value that a model validator refused
-                raise
-
-    @field_validator("model_kwargs", mode="before")
-    @classmethod
-    def _hide_assigned_token(cls, value: object) -> object:
-        for name, option in value.items() if isinstance(value, dict) else ():
-            _refuse_name(f"model_kwargs[{name!r}]", option)
-        return hide_token(value)
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _as_path(cls, value: object) -> object:
-        return str(value) if isinstance(value, Path) else value
-
-    @field_validator("scorer", "count_tokens", "prompt", mode="before")
-    @classmethod
-    def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
-        _refuse_name(str(info.field_name), value)
-        return value
 
     @model_validator(mode="after")
     def _check_documents(self) -> Self:
@@ -190,17 +154,13 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
         texts = read_found(nodes, self.documents or (), self.docstore, self.group_by, self.document_key)
         return search.answer(query, texts, NodeAnswer, cancelled)
 
-    @field_serializer("model", "device", "dtype", "model_kwargs")
+    @field_serializer("model", "device", "dtype", "model_kwargs", "scorer", "count_tokens", "prompt")
     def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields
         if self.scanner is not None:
-            value = loading_options(self.scanner)[info.field_name]
+            value = loading_options(self.scanner).get(str(info.field_name), value)
         if info.field_name == "model_kwargs":
             return {name: _plain(option) for name, option in value.items() if name != "token"}
-        return value
-
-    @field_serializer("scorer", "count_tokens", "prompt")
-    def _named(self, value: object) -> object:
-        return value if value is None or isinstance(value, str) else _object_name(value)
+        return _plain(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         # The base class silently drops what cannot be pickled; a copy without its scorer would use another one.
@@ -211,23 +171,11 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
         return partial(type(self), **state), ()
 
 
-def _object_name(value: object) -> dict[str, str]:
-    """What is saved in place of an object."""
-    kind = value if hasattr(value, "__qualname__") else type(value)
-    return {_OBJECT: f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"}
-
-
-def _refuse_name(name: str, value: object) -> None:
-    """Raise ``ValueError`` for what `_object_name` returned, where the object is expected."""
-    if isinstance(value, Mapping) and set(value) == {_OBJECT}:
-        raise ValueError(
-            f"{name}: got the name of {value[_OBJECT]}, which was not saved; expected the object: "
-            f"from_dict(data, {name}=...)"
-        )
-
-
 def _plain(value: object) -> object:
-    """A value as JSON can hold it."""
+    """A value as JSON can hold it: of any other object its name, which is refused when it is read."""
     if isinstance(value, Path):
         return str(value)
-    return value if value is None or isinstance(value, str | int | float | Mapping) else _object_name(value)
+    if value is None or isinstance(value, str | int | float | Mapping):
+        return value
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"

@@ -2,13 +2,12 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from llama_index.core.schema import (
     BaseNode,
     ImageDocument,
     ImageNode,
-    IndexNode,
     MetadataMode,
     NodeRelationship,
     NodeWithScore,
@@ -26,7 +25,6 @@ _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
 _SHORTEST_WITHOUT_FILE = 32  # characters; a shorter text may be in a document by chance
-_MOST_FOLLOWED = 32  # index nodes that lead to one another, which may be in a circle
 
 GroupBy = Literal["document", "node"]
 
@@ -44,11 +42,9 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
     found = []
     for number, node in enumerate(nodes):
         if isinstance(node, BaseNode):
-            found.append(NodeWithScore(node=followed(node)))
+            found.append(NodeWithScore(node=node))
         elif isinstance(node, NodeWithScore):
-            found.append(
-                node if (own := followed(node.node)) is node.node else node.model_copy(update={"node": own})
-            )
+            found.append(node)
         else:
             raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a NodeWithScore or a node")
     return found
@@ -59,21 +55,6 @@ def kind_of(value: object) -> str:
     if hasattr(value, "page_content"):
         return "a LangChain Document, not LlamaIndex's Document(text=it.page_content, metadata=it.metadata)"
     return type(value).__name__
-
-
-def followed(node: BaseNode, objects: Mapping[str, Any] | None = None) -> BaseNode:
-    """The node that an `IndexNode` stands for, by its ``obj`` or in ``objects``, else the node itself."""
-    for _ in range(_MOST_FOLLOWED):
-        if not isinstance(node, IndexNode):
-            break
-        target = node.obj if node.obj is not None else (objects or {}).get(node.index_id)
-        if target is not None and node.obj is None:
-            node = node.model_copy(update={"obj": target})
-        target = target.node if isinstance(target, NodeWithScore) else target
-        if not isinstance(target, BaseNode):
-            break
-        node = target
-    return node
 
 
 def text_of(node: BaseNode) -> str:

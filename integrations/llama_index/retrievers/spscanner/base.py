@@ -1,14 +1,14 @@
 """The retriever: finds the best sentences of whole documents."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
-from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, QueryType
+from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 from pydantic import SkipValidation, model_validator
@@ -18,14 +18,6 @@ from llama_index.postprocessor.spscanner.nodes import AUTO, by_id, query_text
 from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes, node_filter
 from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, off_loop
 from spscanner_rag.scorers import Cancelled, never
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _spanned_below(method: Method) -> Method:
-    """Mark a method as traced, because the method of the base class that it calls opens the span."""
-    method.__dict__["__dispatcher_span_decorated__"] = True
-    return method
 
 
 class NodeRetrieverFields(RetrieverFields):
@@ -203,18 +195,6 @@ class SPScannerRetriever(BaseRetriever):
         with HeldCorpus.changing:
             self._held = self._held.deleting(ref_doc_ids)
 
-    @_spanned_below
-    def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
-        """Retrieve sentences for a question. An empty one raises ``ValueError`` before any event."""
-        query_text(str_or_query_bundle)
-        return super().retrieve(str_or_query_bundle)
-
-    @_spanned_below
-    async def aretrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
-        """Retrieve sentences without blocking the event loop; cancelling the task ends the scan."""
-        query_text(str_or_query_bundle)
-        return await super().aretrieve(str_or_query_bundle)
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         first = self._first_stage
         found = None if isinstance(first, str) else first.retrieve(query_bundle)
@@ -238,7 +218,7 @@ class SPScannerRetriever(BaseRetriever):
 
         return self._search.answer_from(
             self._held,
-            query.query_str,
+            query_text(query),
             self._first_stage,
             self._bounds,
             FollowedAnswer,

@@ -33,7 +33,6 @@ from typing_extensions import override
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
     WholeDocuments,
-    followed,
     kind_of,
     read_found,
     read_nodes,
@@ -126,17 +125,16 @@ class NodeHost(Host[NodeWithScore]):
 
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-    """Nodes, or what index nodes among them stand for (``objects`` or other nodes), as a corpus holds them.
+    """Nodes as a corpus holds them; index nodes get the object that ``objects`` has for them.
 
     Raises ``TypeError`` for anything else, and ``ValueError`` if two different ones have one id.
     """
     own: dict[str, BaseNode] = {}
-    nodes = list(nodes)
-    objects = {node.node_id: node for node in nodes if isinstance(node, BaseNode)} | dict(objects or {})
-    for number, given in enumerate(nodes):
-        if not isinstance(given, BaseNode):
-            raise TypeError(f"nodes[{number}] is {kind_of(given)}; expected a Document or a node")
-        node = followed(given, objects)
+    for number, node in enumerate(nodes):
+        if not isinstance(node, BaseNode):
+            raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a Document or a node")
+        if isinstance(node, IndexNode) and node.obj is None and objects and node.index_id in objects:
+            node = node.model_copy(update={"obj": objects[node.index_id]})
         known = own.setdefault(node.node_id, node)
         if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
             raise ValueError(
