@@ -141,7 +141,7 @@ class Meaning:
         """Forget who holds what: in a forked child nobody does."""
         self._lock = threading.Lock()
         # of each text that is read, and how many wait
-        self._readers: dict[str, tuple[threading.Lock, int]] = {}
+        self._readers: dict[str, tuple[threading.RLock, int]] = {}
 
     def vectors(
         self,
@@ -185,10 +185,11 @@ class Meaning:
     def _alone(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
         """Let no other thread read the same text; others are read beside it, a short one beside a long one.
 
-        ``wait`` is called again and again while another thread reads it, which may need what this one holds.
+        ``wait`` is called again and again while another thread reads it, which may need what this one holds. A
+        thread whose ``after_step`` asks for a text that it is reading reads it there too.
         """
         with self._lock:
-            lock, waiting = self._readers.get(key, (threading.Lock(), 0))
+            lock, waiting = self._readers.get(key, (threading.RLock(), 0))
             self._readers[key] = lock, waiting + 1
         try:
             while not lock.acquire(timeout=_WAIT_SECONDS):

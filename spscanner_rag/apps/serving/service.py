@@ -133,7 +133,7 @@ class Service:
         if not requests:
             return []
         client = asking.client.host if asking.client else ""
-        job = Job(requests, client, _seconds_left(asking), together, progress, asked)
+        job = Job(requests, client, asking.state.deadline, together, progress, asked)
         self.queue.submit(job)
         return await self._awaited(job.future, asking, job.cancel)
 

@@ -15,7 +15,7 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.reading_queue import _LaneMeter
+from spscanner_rag.apps.serving.reading_queue import _SharedMeter
 from tests.apps.serving.conftest import POSTED, Asking, connected, wait_until
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -100,15 +100,15 @@ def test_half_a_body_is_given_up(serve: Serve) -> None:
 
 def test_a_client_that_goes_away_cancels_its_work(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    after = _LaneMeter.after_step
+    after = _SharedMeter.after_step
     monkeypatch.setattr(
-        _LaneMeter, "after_step", lambda meter, tokens: read.append(tokens) or after(meter, tokens)
+        _SharedMeter, "after_step", lambda meter, tokens: read.append(tokens) or after(meter, tokens)
     )
     client = serve()
     body = json.dumps(LONG).encode()
     with sent(client, len(body), body):
-        wait_until(lambda: client.queue._size() > 0)
-    wait_until(lambda: client.queue._size() == 0)
+        wait_until(lambda: client.queue.characters > 0)
+    wait_until(lambda: client.queue.characters == 0)
     assert sum(read) < LONG_TOKENS
 
 
