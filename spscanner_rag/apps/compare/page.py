@@ -117,9 +117,7 @@ class _Gap(NamedTuple):
     characters: int
     lines: str
     picks: list[str]
-    before: Markup
-    omitted: int  # characters that the page does not hold
-    after: Markup
+    text: Markup | None  # None if the page does not hold it
 
 
 class _Column:
@@ -222,14 +220,6 @@ class _Document:
             for shown in column.in_order
             if shown.pick.start < stretch.end and shown.pick.end > stretch.start
         ]
-        characters = stretch.end - stretch.start
-        kept = min(characters, self.layout.kept_per_gap)
-        start, end = stretch.start + kept // 2, stretch.end - (kept - kept // 2)
-        return _Gap(
-            characters,
-            first if first == last else f"{first} to {last.split(' ', 1)[1]}",
-            inside,
-            self.breaks.html(stretch.start, start),
-            end - start,
-            self.breaks.html(end, stretch.end),
-        )
+        text = self.breaks.html(stretch.start, stretch.end) if self.layout.keeps_elided else None
+        lines = first if first == last else f"{first} to {last.split(' ', 1)[1]}"
+        return _Gap(stretch.end - stretch.start, lines, inside, text)

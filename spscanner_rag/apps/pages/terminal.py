@@ -110,7 +110,7 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int) ->
         for number in range(first, last + 1):
             start, end = int(result.starts[number]), int(result.ends[number])
             facts = (ranks[start], float(result.scores[number])) if start in ranks else None
-            _print_sentence(console, scanned.document.text[start:end], facts)
+            print_sentence(console, scanned.document.text[start:end], facts)
 
 
 def _stretches(scanned: ScannedDocument, context: int) -> list[tuple[int, int, int]]:
@@ -136,7 +136,7 @@ def _stretches(scanned: ScannedDocument, context: int) -> list[tuple[int, int, i
     return [(pick, *run) for run, pick in ordered.items()]
 
 
-def _print_sentence(console: Console, sentence: str, pick: tuple[int, float] | None) -> None:
+def print_sentence(console: Console, sentence: str, pick: tuple[int, float] | None) -> None:
     """A sentence behind its rank and score, or a neighbour without them."""
     marker = Text(" " * 12) if pick is None else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
     text = line_of(console, sentence, "dim" if pick is None else "")

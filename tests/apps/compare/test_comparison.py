@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.apps.compare import compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
-from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
+from spscanner_rag.apps.compare.layout import LONGEST_ROW, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.scanner import Scanner
@@ -137,12 +137,10 @@ def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None
     edges = [0, *(stretch.end for stretch in layout.stretches)]
     assert [stretch.start for stretch in layout.stretches] == edges[:-1]
     assert edges[-1] == len(text)
-    shown = [stretch for stretch in layout.stretches if stretch.shown]
     for start in (*starts, 60000):
-        (stretch,) = [each for each in shown if each.start <= start < each.end]
-        assert layout.shows(start)
-        assert start - stretch.start >= 100 or stretch.start == 0
-    assert sum(each.end - each.start for each in layout.stretches if not each.shown) > 0.9 * len(text)
+        for around in (-200, 0, 200):
+            assert layout.shows(min(max(0, start + around), len(text) - 1))
+    assert sum(each.end - each.start for each in layout.stretches if not each.shown) > 0.8 * len(text)
     assert not layout.shows(30000)
     assert layout.lowest_rank is None
 
@@ -159,10 +157,10 @@ def test_of_a_huge_pick_the_ends_are_shown() -> None:
     text = prose(30_000)
     comparison = compare("Who?", text, {"a": prefers([0], "document")}, top_k=1, count_tokens=words)
     layout = lay_out(comparison, Breaks(text))
-    assert sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown) < 2 * LONGEST
+    assert sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown) < 2 * LONGEST_ROW
     assert layout.shows(0)
     assert layout.shows(len(text) - 1)
-    assert layout.kept_per_gap <= KEPT
+    assert not layout.keeps_elided
 
 
 def test_low_ranks_are_left_out_where_they_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,7 @@ def shown_in(column: int, page: CheckedPage) -> str:
     for row in next(page.all("div", "rows")):
         gap = row.tag == "details"
         (shown,) = row.findall("div[@class='elided']" if gap else f"div[@class='cell c{column}']")
-        left_out = [*shown.iter("b")] + [each for each in shown if each.get("class") == "cut"]
-        for each in left_out:
+        for each in shown.iter("b"):
             each.text = ""
             each[:] = []
         parts.append(text_of(shown))
@@ -151,9 +150,8 @@ def test_the_page_of_three_million_characters_is_small(ending: str) -> None:
     assert len(text) > 2_800_000
     assert len(comparison.page) < 3_000_000
     check_page(comparison.page)
-    for said, least in (("are not on this page", 1_000_000), ("elided", 2_000_000)):
-        numbers = re.findall(rf"([\d,]+) characters {said}", comparison.page)
-        assert sum(int(number.replace(",", "")) for number in numbers) > least
+    assert "elided, line" in comparison.page
+    assert comparison.page.count(": not on this page</p>") > 100
 
 
 def test_several_documents_have_a_section_each_under_short_names() -> None:

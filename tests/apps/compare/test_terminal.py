@@ -14,21 +14,30 @@ def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a
     return compare("Who?", text, scorers, top_k=top_k, evidence=[(0, 3)], count_tokens=words, path=path)
 
 
-def test_a_pipe_gets_a_table_of_fixed_width() -> None:
+def test_a_pipe_gets_one_line_a_pick() -> None:
     comparison = comparison_of("One is here. Two is there.\nThree is gone. Four came back.")
     lines = render_text([comparison], io.StringIO()).splitlines()
     assert lines[0] == "a.txt 57 characters, tokens as counted by the counter given"
     assert lines[1].split() == "retriever picks of units only it evidence tokens seconds".split()
     assert lines[2].split()[:-1] == "first 2 4 2 1 of 1 6".split()
     assert lines[3].split()[:-1] == "last 2 4 2 0 of 1 6".split()
-    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
-    assert cells == [
-        ["1", "0.500  1:1  only  evidence", "0.953  2:16  only"],
-        ["", "One is here.", "Four came back."],
-        ["2", "0.269  1:14  only", "0.881  2:1  only"],
-        ["", "Two is there.", "Three is gone."],
+    assert lines[4:] == [
+        "",
+        "first",
+        "1:1  only  evidence",
+        "  1  0.500  One is here.",
+        "1:14  only",
+        "  2  0.269  Two is there.",
+        "",
+        "last",
+        "2:16  only",
+        "  1  0.953  Four came back.",
+        "2:1  only",
+        "  2  0.881  Three is gone.",
+        "",
+        "evidence 1:1  found by first  missed by last",
+        "            One is here.",
     ]
-    assert lines[-2:] == ["evidence 1:1  found by first  missed by last", "  One is here."]
 
 
 def test_unequal_numbers_of_picks_and_long_ones() -> None:
@@ -38,7 +47,6 @@ def test_unequal_numbers_of_picks_and_long_ones() -> None:
     longest = max(comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start)
     assert longest.end - longest.start > LONGEST
     assert str(longest.end - longest.start) in re.findall(r"\[(\d+)", shown)
-    assert re.search(r"│ 2 │ +│ 0\.\d{3}  1:", shown)
 
 
 def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> None:
