@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, reply_text, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 
 _ERROR_CHARACTERS = 500
 _FIRST_REPLY_TOKENS = 500  # what a reply is taken to cost before any has come
-_LONGEST_WAIT = 300.0
 _AHEAD = 4  # items under way for each thread: some take longer than others, and results wait for their turn
 
 _LASTING = re.compile(
@@ -73,7 +72,8 @@ class Prices:
 class Budget:
     """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
-    A request is sent only if its cost stays within ``max_cost`` with a reply as long as the longest so far.
+    A request is sent only if the cost of all replies stays within ``max_cost`` with one as long as the longest so
+    far; those of other requests under way may come on top.
     """
 
     prices: Prices = field(default_factory=Prices)
@@ -82,11 +82,9 @@ class Budget:
     per_minute: float | None = None
     requests: int = 0  # so far, those of earlier runs included
     usage: Usage = field(default_factory=Usage)
-    clock: Callable[[], float] = time.monotonic
-    _reserved: Usage = field(default_factory=Usage, init=False)
-    _longest: int = field(default=0, init=False)
-    _next: float = field(default=float("-inf"), init=False)  # the time of the next request, by the clock
     stopped: str = field(default="", init=False)  # why nothing more is asked
+    _longest: int = field(default=_FIRST_REPLY_TOKENS, init=False)  # of the replies, in tokens
+    _next: float = field(default=float("-inf"), init=False)  # the time of the next request
 
     def __post_init__(self) -> None:
         if self.max_requests is not None and self.max_requests < 0:
@@ -112,38 +110,25 @@ class Budget:
         if self.stopped:
             raise RunEndedError(self.stopped)
 
-    def delay(self) -> float:
-        """Take the next turn at the steady rate, and return how many seconds it is away."""
+    def turn(self, prompt_tokens: int) -> float:
+        """Count a request before it is sent, and return in how many seconds; `RunEndedError` beyond a limit."""
         with _COUNTING:
-            now = self.clock()
-            turn = max(now, self._next)
-            self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
-        return turn - now
-
-    def postpone(self, seconds: float) -> None:
-        """Let no further request through before this many seconds: the provider says that there are too many."""
-        with _COUNTING:
-            self._next = max(self._next, self.clock() + seconds)
-
-    def reserve(self, prompt_tokens: int) -> Usage:
-        """Count a request before it is sent, and return what `settle` needs; `RunEndedError` beyond a limit."""
-        with _COUNTING:
-            asked = Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
-            expected = self.prices.cost(self.usage + self._reserved + asked)
             self.check()
             if self.max_requests is not None and self.requests >= self.max_requests:
                 self.check(f"the limit of {self.max_requests:,} requests is reached")
+            expected = self.prices.cost(self.usage + Usage(prompt_tokens, self._longest))
             if self.max_cost is not None and expected > self.max_cost:
                 limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
                 self.check(f"the next request could pass {limit}")
             self.requests += 1
-            self._reserved += asked
-            return asked
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
+            return turn - now
 
-    def settle(self, reserved: Usage, used: Usage) -> None:
-        """Replace what was reserved for a request by what it used; nothing if it failed."""
+    def spend(self, used: Usage) -> None:
+        """Count what a request used."""
         with _COUNTING:
-            self._reserved += Usage(-reserved.prompt_tokens, -reserved.reply_tokens)
             self.usage += used
             self._longest = max(self._longest, used.reply_tokens)
 
@@ -161,7 +146,7 @@ class Asker:
 
     The time limit of a call is a setting of the model itself. A failure that lasts (no quota, a wrong key, no such
     model) ends everything. Pauses double, and are up to a quarter longer at random, so that several threads do not
-    come back at once; a longer wait that the provider names is kept.
+    come back at once; the waits that a provider names are kept by its client.
     """
 
     replies: ReplyFile | None = None  # keeps prompts and replies; None: every prompt is asked
@@ -171,9 +156,7 @@ class Asker:
     workers: int = 8  # items that `in_order` works on at the same time
     retries: int = 2  # how often a prompt is asked again after a failure or a blank reply
     pause: float = 1.0  # seconds before the first retry
-    stop: threading.Event = field(
-        default_factory=threading.Event
-    )  # once set, pauses end and nothing is asked
+    stop: threading.Event = field(default_factory=threading.Event)  # ends pauses, and nothing more is asked
     _asked: dict[LanguageModel, dict[str, Usage]] = field(default_factory=dict, init=False)  # by prompt
     _turns: dict[str, threading.Lock] = field(default_factory=dict, init=False)  # by prompt
 
@@ -203,9 +186,8 @@ class Asker:
         """
         prompt = readable(prompt)
         digest = digest_of(model.name, prompt)
-        with self._turns.setdefault(
-            digest, threading.Lock()
-        ):  # an equal prompt waits for the reply to this one
+        # an equal prompt waits for the reply to this one
+        with self._turns.setdefault(digest, threading.Lock()):
             if self.replies is not None and (stored := self.replies.get(digest)) is not None:
                 return stored
             return self._reply(model, prompt)
@@ -235,20 +217,13 @@ class Asker:
     def _reply(self, model: LanguageModel, prompt: str) -> str:
         began, tokens = time.perf_counter(), self.count_tokens(prompt)
         for attempt in range(1, self.retries + 2):
-            self._wait(self.budget.delay())
-            reserved = self.budget.reserve(tokens)
+            self._wait(self.budget.turn(tokens))
             text, used, error = self._asked_once(model, prompt, tokens)
-            self.budget.settle(reserved, used)
-            said = f"{type(error).__name__} {error}"
-            lasting = error is not None and (_status(error) in _LASTING_CODES or bool(_LASTING.search(said)))
+            self.budget.spend(used)
+            lasting = error is not None and _lasts(error)
             if error is None or lasting or attempt > self.retries:
                 break
-            pause = self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4)
-            pause = max(pause, _wait_asked_for(error))
-            too_many = "ratelimit" in type(error).__name__.lower().replace("_", "")
-            if too_many or _status(error) == 429:
-                self.budget.postpone(pause)
-            self._wait(pause)
+            self._wait(self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4))
         words = str(error) if isinstance(error, NoReplyError) else f"{type(error).__name__}: {error}"
         outcome = {"reply": text} if error is None else {"error": words[:_ERROR_CHARACTERS]}
         if self.replies is not None:
@@ -264,7 +239,7 @@ class Asker:
         self, model: LanguageModel, prompt: str, tokens: int
     ) -> tuple[str, Usage, Exception | None]:
         try:
-            got = model.response(prompt)
+            got = model.ask(prompt)
             text = reply_text(got)
         except Exception as error:  # whatever a client, a network or a function may raise
             return "", Usage(), error
@@ -277,18 +252,7 @@ class Asker:
             raise RunEndedError("the run is ending")
 
 
-def _wait_asked_for(error: Exception) -> float:
-    """Return the seconds to wait that the provider names in the header ``retry-after``; 0 if it names none."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None)
-    try:
-        return min(max(0.0, float(headers.get("retry-after"))), _LONGEST_WAIT)
-    except (AttributeError, TypeError, ValueError):  # none, or a date
-        return 0.0
-
-
-def _status(error: Exception) -> int | None:
-    for holder in (error, getattr(error, "response", None)):
-        code = getattr(holder, "status_code", None)
-        if isinstance(code, int):
-            return code
-    return None
+def _lasts(error: Exception) -> bool:
+    codes = [getattr(each, "status_code", None) for each in (error, getattr(error, "response", None))]
+    said = f"{type(error).__name__} {error}"
+    return not _LASTING_CODES.isdisjoint(codes) or bool(_LASTING.search(said))

@@ -1,13 +1,11 @@
 """One interface to the language models of LlamaIndex and LangChain, and to plain functions."""
 
-import asyncio
-import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 from typing import NamedTuple
 
 FORMS = (
@@ -15,9 +13,7 @@ FORMS = (
     "langchain:PROVIDER:MODEL, or FILE.py:NAME, a model or a function that returns one"
 )
 
-# The first method that a model has is called. Synchronous ones come first, because an asynchronous client is
-# bound to the event loop in which it was first used.
-_METHODS = ("complete", "invoke", "acomplete", "ainvoke")
+_METHODS = ("complete", "invoke")  # LlamaIndex's and LangChain's
 _NAMES = ("model_name", "model", "model_id")
 
 _FRAMEWORKS = ("llama-index", "langchain")
@@ -50,11 +46,6 @@ class LanguageModel:
     name: str
     ask: Callable[[str], object]
 
-    def response(self, prompt: str) -> object:
-        """Return what the model's framework returns, awaited if need be."""
-        got = self.ask(prompt)
-        return asyncio.run(_awaited(got)) if inspect.isawaitable(got) else got
-
 
 class Usage(NamedTuple):
     """Tokens of prompts and of replies."""
@@ -72,9 +63,9 @@ class Usage(NamedTuple):
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
     """Wrap a model, which is recognized by its methods; no framework is imported.
 
-    It is a LlamaIndex ``LLM`` (``complete`` or ``acomplete``), a LangChain chat model or chain (``invoke`` or
-    ``ainvoke``), or a function from str to str, perhaps ``async``. Set its temperature yourself: the script of
-    the paper's authors uses 0; the paper gives none. ``ValueError`` if it has no name and none is given.
+    It is a LlamaIndex ``LLM`` (``complete``), a LangChain chat model or chain (``invoke``), or a function from str
+    to str. Set its temperature yourself: the script of the paper's authors uses 0; the paper gives none.
+    ``ValueError`` if it has no name and none is given.
     """
     if isinstance(model, LanguageModel):
         return model
@@ -157,10 +148,6 @@ def named_model(name: str) -> LanguageModel:
     raise ImportError(f"language model {name!r:.100}: the package of this provider is missing: {installs}")
 
 
-async def _awaited(reply: object) -> object:
-    return await reply if inspect.isawaitable(reply) else reply
-
-
 def _name_of(model: object) -> str:
     """Return the model's own name; empty if it has none that identifies it."""
     names = [getattr(model, attribute, None) for attribute in _NAMES]
@@ -185,13 +172,7 @@ def _is_installed(module: str) -> bool:
 def _object_in(path: Path, name: str) -> object:
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected a Python file with {name!r}")
-    spec = spec_from_file_location(f"spscanner_model_{path.stem}", path)
-    assert spec is not None  # the file ends in .py
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look themselves up there
-    spec.loader.exec_module(module)
-    found = getattr(module, name, None)
+    found = run_path(str(path), run_name=f"spscanner_model_{path.stem}").get(name)
     if found is None:
         raise ValueError(f"{path}: has no {name!r}; expected a model, or a function that returns one")
     if callable(found) and getattr(getattr(found, "__code__", None), "co_argcount", None) == 0:

@@ -91,7 +91,7 @@ def synthesize(
         budget = replace(options.budget, requests=replies.attempts, usage=replies.usage)
         tokens_of = _price_counter(notify)
         asker = Asker(
-            replies=replies, budget=budget, count_tokens=tokens_of, workers=options.workers, retries=5
+            replies=replies, budget=budget, count_tokens=tokens_of, workers=options.workers, retries=6
         )
         detector = LanguageDetector() if settings.language_probability else None
         finder = SharedTextFinder(read_sources(source_files(options.against))) if options.against else None
