@@ -134,13 +134,6 @@ def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: 
     assert done.repeated == ["1", "1.5", "rows.jsonl:5", "true", "x"]
 
 
-def test_one_input_named_twice_is_refused(json_lines: Rows, tmp_path: Path) -> None:
-    path = json_lines(pairs(2), "in/rows.jsonl")
-    for twice in ([path, path], [path, str(tmp_path / "in")], [path, str(tmp_path / "in/../in/rows.jsonl")]):
-        with pytest.raises(ValueError, match="got the same file as"):
-            plan_of(twice, Columns(), 10, False)
-
-
 SPECIAL: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
     "a link to a pipe": lambda path: (os.mkfifo(path.with_name("pipe")), path.symlink_to("pipe")),

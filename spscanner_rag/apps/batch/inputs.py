@@ -4,11 +4,11 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Any
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_object
@@ -55,10 +55,9 @@ class Chunk:
     """Rows that are scanned together into one part."""
 
     number: int  # from 0; the name of the part
-    kind: Literal["parquet", "jsonl", "documents"]
     paths: tuple[str, ...]  # one file of rows, or several documents
     start: int = 0  # first row of the file
-    stop: int = 0  # the row after the last one
+    stop: int = 0  # the row after the last one; 0 for documents
     name: str = ""  # of that file in ids: its last part, or the path where two inputs end alike
 
 
@@ -92,32 +91,25 @@ class Plan:
 def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
     """Divide the rows of the inputs into chunks, always the same ones; ``ValueError`` for unusable inputs."""
     tables, documents, notes = _found(inputs)
-    _refuse_twice([*tables, *documents])
-    states = {path: _state(path) for path in (*tables, *documents)}
     if documents and not has_queries:
         raise ValueError(
             f"{documents[0]}: got a document without a question; expected --query or --queries for documents"
         )
+    files = (*tables, *documents)
+    states = {path: _state(path) for path in files}
+    wanted = (columns.text,) if has_queries else (columns.text, columns.query)
+    names = [PurePath(path).name for path in tables]
     chunks: list[Chunk] = []
-    digests = []
-    for path in tables:
-        if path.lower().endswith(".parquet"):
-            needed = (columns.text,) if has_queries else (columns.text, columns.query)
-            sha256, found = _parquet_chunks(path, needed, rows_per_part)
-        else:
-            sha256, found = _json_chunks(path, rows_per_part)
-        digests.append(sha256)
-        name = PurePath(path).name
-        alike = sum(PurePath(other).name == name for other in tables) > 1
-        chunks += [replace(chunk, name=path if alike else name) for chunk in found]
+    for path, name in zip(tables, names, strict=True):
+        own = path if names.count(name) > 1 else name
+        for start, stop in _stretches(path, wanted, rows_per_part):
+            chunks.append(Chunk(len(chunks), (path,), start, stop, own))
     for first in range(0, len(documents), rows_per_part):
-        chunks.append(Chunk(0, "documents", tuple(documents[first : first + rows_per_part])))
-    digests += map(_digest, documents)
+        chunks.append(Chunk(len(chunks), tuple(documents[first : first + rows_per_part])))
     if not chunks:
         raise ValueError(f"{', '.join(inputs)}: got no row; expected at least one: check the files")
-    numbered = tuple(replace(chunk, number=number) for number, chunk in enumerate(chunks))
-    plan = Plan(numbered, tuple(digests), states, tuple(notes))
-    for chunk in numbered:
+    plan = Plan(tuple(chunks), tuple(map(_digest, files)), states, tuple(notes))
+    for chunk in chunks:
         plan.check_unchanged(chunk)
     return plan
 
@@ -134,54 +126,49 @@ class RowReader:
 
     def rows(self, chunk: Chunk) -> list[Row]:
         """The rows of a chunk; one that cannot be read has its error instead of a document."""
-        if chunk.kind == "documents":
-            return [row for path in chunk.paths for row in self._document(self._counted(path))]
-        (path,) = chunk.paths
-        record: Callable[[Any], dict[str, Any]] = _json_record if chunk.kind == "jsonl" else _parquet_record
-        found: list[Row] = []
-        for number, row in enumerate(self._kept(path, chunk), chunk.start + 1):
-            place = f"{chunk.name}:{number}"
-            try:
-                found += self._rows_of(record(row), place)
-            except ValueError as error:
-                found += self._asked(place, error=str(error))
-        return found
-
-    def _counted(self, identifier: str) -> str:
-        if hash(identifier) in self._ids:
-            self.repeated.append(identifier)
-        self._ids.add(hash(identifier))
-        return identifier
-
-    def _asked(self, identifier: str, document: str | TextFile = "", error: str | None = None) -> list[Row]:
-        if error is not None and not self._queries:
-            return [Row(identifier, error=error)]
-        return [Row(identifier, query.id, query.text, document, error) for query in self._queries]
+        if not chunk.stop:
+            return [row for path in chunk.paths for row in self._document(path)]
+        rows = enumerate(self._raw(chunk), chunk.start + 1)
+        return [found for number, row in rows for found in self._rows_of(row, f"{chunk.name}:{number}")]
 
     def _document(self, path: str) -> list[Row]:
+        self._count(path)
         try:
             return self._asked(path, read(path))
         except (ValueError, ImportError, RecursionError) as error:
             return self._asked(path, error=str(error))
 
-    def _rows_of(self, values: Mapping[str, object], place: str) -> list[Row]:
-        identifier = values.get(self._columns.id)
-        if identifier is None:
-            identifier = place
-        elif not isinstance(identifier, str):
-            identifier = json.dumps(identifier, default=str)
-        self._counted(identifier)
+    def _rows_of(self, row: Any, place: str) -> list[Row]:  # noqa: ANN401 - a line, or pyarrow's batch of one row
+        identifier, query = place, ""
         try:
+            values = _values(row)
+            given = values.get(self._columns.id)
+            if given is not None:
+                identifier = given if isinstance(given, str) else json.dumps(given, default=str)
+            self._count(identifier)
             text = _string(values, self._columns.text)
-            if self._queries:
-                return self._asked(identifier, text)
-            return [Row(identifier, None, _string(values, self._columns.query), text)]
+            if not self._queries:
+                query = _string(values, self._columns.query)
         except ValueError as error:
             return self._asked(identifier, error=str(error))
+        return self._asked(identifier, text, query)
 
-    def _kept(self, path: str, chunk: Chunk) -> Iterator[Any]:
+    def _count(self, identifier: str) -> None:
+        if hash(identifier) in self._ids:
+            self.repeated.append(identifier)
+        self._ids.add(hash(identifier))
+
+    def _asked(
+        self, identifier: str, document: str | TextFile = "", query: str = "", error: str | None = None
+    ) -> list[Row]:
+        if not self._queries:
+            return [Row(identifier, None, query, document, error)]
+        return [Row(identifier, each.id, each.text, document, error) for each in self._queries]
+
+    def _raw(self, chunk: Chunk) -> Iterator[Any]:
+        (path,) = chunk.paths
         if self._path != path or self._at > chunk.start:
-            self._table = _json_lines(path) if chunk.kind == "jsonl" else _parquet_rows(path, self._columns)
+            self._table = _parquet_rows(path, self._columns) if _is_parquet(path) else _lines(path)
             self._at = 0
         self._path = ""  # where reading fails, the next chunk begins anew
         yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
@@ -194,22 +181,20 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     documents: list[str] = []
     notes: list[str] = []
     for path in inputs:
-        if Path(path).is_dir():
-            inside, told = _files_in(path, TABLES)
-            tables += inside
-            if not inside:
-                inside, told = _files_in(path, tuple(KINDS))
-                documents += inside
-            if not inside:
-                raise ValueError(
-                    f"{path}: got a folder of which nothing can be read; expected files that end in "
-                    f"{', '.join((*TABLES, *KINDS))}"
-                )
-            notes += told
-        elif path.lower().endswith(TABLES):
-            tables.append(path)
+        if not Path(path).is_dir():
+            (tables if path.lower().endswith(TABLES) else documents).append(path)
+            continue
+        for endings, kind in ((TABLES, tables), (tuple(KINDS), documents)):
+            inside, told = _files_in(path, endings)
+            if inside:
+                kind += inside
+                notes += told
+                break
         else:
-            documents.append(path)
+            raise ValueError(
+                f"{path}: got a folder of which nothing can be read; expected files that end in "
+                f"{', '.join((*TABLES, *KINDS))}"
+            )
     return tables, documents, notes
 
 
@@ -218,18 +203,6 @@ def _files_in(folder: str, endings: tuple[str, ...]) -> tuple[list[str], list[st
     found, _, notes = regular_files(folder, endings)
     places = [(path, PurePath(path).relative_to(folder).parts) for path in found]
     return sorted(path for path, parts in places if not any(part.startswith("_") for part in parts)), notes
-
-
-def _refuse_twice(paths: Sequence[str]) -> None:
-    seen: dict[str, str] = {}
-    for path in paths:
-        place = os.path.abspath(path)
-        if place in seen:
-            raise ValueError(
-                f"{path}: got the same file as {seen[place]}; expected each input once: its rows would be scanned "
-                "and named twice"
-            )
-        seen[place] = path
 
 
 def _state(path: str) -> State:
@@ -262,26 +235,32 @@ def _digest(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _json_chunks(path: str, rows_per_part: int) -> tuple[str, list[Chunk]]:
-    """Divide lines; that they have the columns is checked when each is read."""
-    hashed = hashlib.sha256()
-    chunks = []
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(".parquet")
+
+
+def _stretches(path: str, columns: Iterable[str], most: int) -> Iterator[tuple[int, int]]:
+    """The first row of each chunk of a table, and the row after its last."""
+    lengths: Iterable[int]
+    if _is_parquet(path):
+        rows, row_bytes = _parquet_size(path, columns)
+        lengths, most = repeat(0, rows), max(1, min(most, int(CHUNK_BYTES / max(1.0, row_bytes))))
+    else:
+        lengths = map(len, _lines(path))  # that lines have the columns is checked when each is read
     start = size = row = 0
-    for row, line in enumerate(_json_lines(path), 1):
-        hashed.update(line)
-        size += len(line)
-        if row - start >= rows_per_part or size >= CHUNK_BYTES:
-            chunks.append(Chunk(0, "jsonl", (path,), start, row))
+    for row, length in enumerate(lengths, 1):
+        size += length
+        if row - start >= most or size >= CHUNK_BYTES:
+            yield start, row
             start, size = row, 0
     if row > start:
-        chunks.append(Chunk(0, "jsonl", (path,), start, row))
-    return hashed.hexdigest(), chunks
+        yield start, row
 
 
-def _parquet_chunks(path: str, columns: Iterable[str], rows_per_part: int) -> tuple[str, list[Chunk]]:
+def _parquet_size(path: str, columns: Iterable[str]) -> tuple[int, float]:
+    """The number of rows of a file, and their mean length in bytes; ``ValueError`` if it lacks a column."""
     owner = f"{path}: reading Parquet"
     pa, pq = needed("pyarrow", owner, "parquet"), needed("pyarrow.parquet", owner, "parquet")
-    sha256 = _digest(path)
     with _opened(path) as file:
         try:
             table = pq.ParquetFile(file)
@@ -289,30 +268,18 @@ def _parquet_chunks(path: str, columns: Iterable[str], rows_per_part: int) -> tu
             raise ValueError(
                 f"{path}: got no Parquet file ({str(error)[:200]}); check that it is whole"
             ) from None
-        for column in columns:
-            _check_column(path, column, table.schema_arrow)
-        rows = table.metadata.num_rows
-        groups = (table.metadata.row_group(number) for number in range(table.metadata.num_row_groups))
-        row_bytes = sum(group.total_byte_size for group in groups) / max(1, rows)
-    step = max(1, min(rows_per_part, int(CHUNK_BYTES / max(1.0, row_bytes))))
-    return sha256, [
-        Chunk(0, "parquet", (path,), start, min(rows, start + step)) for start in range(0, rows, step)
-    ]
+        names, found = table.schema_arrow.names, table.metadata
+        if missing := [column for column in columns if column not in names]:
+            raise ValueError(
+                f"{path}: got the columns {', '.join(names)}; expected a column of strings {missing[0]!r}: see "
+                "--text-column and --query-column"
+            )
+        groups = (found.row_group(number).total_byte_size for number in range(found.num_row_groups))
+        return found.num_rows, sum(groups) / max(1, found.num_rows)
 
 
-def _check_column(path: str, column: str, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
-    place = schema.get_field_index(column)
-    kind = None if place < 0 else str(schema.field(place).type)
-    if kind not in ("string", "large_string", "string_view"):
-        got = f"the columns {', '.join(schema.names)}" if kind is None else f"{column} of type {kind}"
-        raise ValueError(
-            f"{PurePath(path).name}: got {got}; expected a column of strings {column!r}: see --text-column and "
-            "--query-column"
-        )
-
-
-def _parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, int]]:
-    """All rows of a file, each as a record batch of pyarrow and its row there; a row group is decoded once."""
+def _parquet_rows(path: str, columns: Columns) -> Iterator[Any]:
+    """All rows of a file, each as a record batch of pyarrow; a row group is decoded once."""
     import pyarrow.parquet as pq
 
     with _opened(path) as file:
@@ -321,28 +288,21 @@ def _parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, int]]:
         names = [name for name in table.schema_arrow.names if name in wanted]
         for batch in table.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=names, use_threads=False):
             for number in range(batch.num_rows):
-                yield batch, number
+                yield batch.slice(number, 1)
 
 
-def _parquet_record(row: tuple[Any, int]) -> dict[str, Any]:
-    batch, number = row
-    try:
-        return {name: batch.column(name)[number].as_py() for name in batch.schema.names}
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"got a string that is not UTF-8 ({error.reason} at byte {error.start:,}); expected UTF-8"
-        ) from None
-
-
-def _json_lines(path: str) -> Iterator[bytes]:
+def _lines(path: str) -> Iterator[bytes]:
     with _opened(path) as file:
         yield from file
 
 
-def _json_record(line: bytes) -> dict[str, Any]:
+def _values(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a line, or pyarrow's batch of one row
+    """The values of a row; ``ValueError`` for what is no JSON object, and for strings that are not UTF-8."""
+    if not isinstance(row, bytes):
+        return dict(row.to_pylist()[0])
     try:
-        return parse_object(line)
-    except ValueError as error:  # also for what is not UTF-8
+        return parse_object(row)
+    except ValueError as error:
         raise ValueError(f"got no JSON ({str(error)[:200]}); expected an object on one line") from None
 
 
