@@ -116,7 +116,7 @@ def difference(
 ) -> str:
     """The values that differ, for people; None equals no value. ``leaving_out``: first two names of paths."""
     as_read = json.loads(json.dumps(dict(now)))  # tuples are lists, and names are strings
-    own, others = dict(_leaves(before, ())), dict(_leaves(as_read, ()))
+    own, others = dict(leaves(before)), dict(leaves(as_read))
     differing = sorted(
         path
         for path in own.keys() | others.keys()
@@ -129,10 +129,11 @@ def difference(
     return "; ".join(shown) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
 
 
-def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+def leaves(content: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The values of nested objects that are no objects and not None, each with the names on the way to it."""
     if isinstance(content, dict):
         for name, value in content.items():
-            yield from _leaves(value, (*path, name))
+            yield from leaves(value, (*path, name))
     elif content is not None:
         yield path, content
 

@@ -2,11 +2,11 @@
 
 import platform
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
 from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped, option
+from spscanner_rag.files.json_files import leaves
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint import Checkpoint
@@ -31,7 +31,10 @@ def info(
     scanner = computes.scanner(model)
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
-    recorded = list(_flattened(scanner.checkpoint.settings.training))
+    recorded = [
+        (".".join(path), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for path, value in leaves(scanner.checkpoint.settings.training)
+    ]
     told = f"{len(recorded)} facts are recorded; --training shows them" if recorded else "nothing recorded"
     print_facts("Checkpoint", [*_checkpoint(scanner), ("training", told)], sys.stdout)
     if training and recorded:
@@ -98,15 +101,3 @@ def _encoder(checkpoint: "Checkpoint") -> str:
         return "none"
     shape = checkpoint.encoder_file.shape
     return f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices in int8"
-
-
-def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """The leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
-    if isinstance(values, dict):
-        for key, value in values.items():
-            yield from _flattened(value, f"{name}.{key}" if name else str(key))
-    elif isinstance(values, list) and any(isinstance(value, dict | list) for value in values):
-        for index, value in enumerate(values):
-            yield from _flattened(value, f"{name}.{index}")
-    else:
-        yield name, ", ".join(map(str, values)) if isinstance(values, list) else str(values)

@@ -22,10 +22,10 @@ def serve(
     token_file: Path | None = option(
         None, f"File with the token that clients must send; default the variable {TOKEN_VARIABLE}, if set."
     ),
-    max_seconds: float | None = option(None, "Time to answer a request; default 120."),
-    max_body_mb: int | None = option(None, "Size of a request in MiB; default 16."),
-    max_documents: int | None = option(None, "Texts of a request; default 2000."),
-    max_waiting: int | None = option(None, "Requests that may wait; default 256."),
+    max_seconds: float = option(120, "Time to answer a request."),
+    max_body_mb: int = option(16, "Size of a request in MiB."),
+    max_documents: int = option(2000, "Texts of a request."),
+    max_waiting: int = option(256, "Requests that may wait."),
     computes: ScannerOptions,
 ) -> None:
     """Answer HTTP requests: rerank as Cohere's and TEI's clients ask, and scan.
@@ -35,13 +35,12 @@ def serve(
     """
     from spscanner_rag.apps.serving.limits import Limits
 
-    given = {
-        "seconds": max_seconds,
-        "body_bytes": None if max_body_mb is None else max_body_mb * 2**20,
-        "documents": max_documents,
-        "waiting_requests": max_waiting,
-    }
-    limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    limits = Limits(
+        seconds=max_seconds,
+        body_bytes=max_body_mb * 2**20,
+        documents=max_documents,
+        waiting_requests=max_waiting,
+    )
     if token_file is None:
         token = os.environ.get(TOKEN_VARIABLE)
     else:

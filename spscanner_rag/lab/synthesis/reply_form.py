@@ -14,7 +14,6 @@ _REFUSAL = re.compile(
     r"am not able)|as an ai\b|unfortunately,? i\b)",
     re.IGNORECASE,
 )
-_LACKING = "the reply lacks a part"
 _LINE = re.compile(r"^[\s*_`>-]*([A-Z][A-Z ]*?)(?:\s+(\d+))?[*_`]*\s*:[*_`]*\s*(.*?)\s*$")
 _KEYWORDS = {
     "text": "{name}: text on one line",
@@ -63,33 +62,29 @@ def read(reply: str, fields: Sequence[Field]) -> dict[str, Any]:
     if _REFUSAL.match(reply):
         raise MalformedReplyError("the model refused", "it was a refusal")
     lines = [match for match in map(_LINE.match, reply.splitlines()) if match]
-    values: dict[str, Any] = {}
-    for field in fields:
-        own = [(match[2], match[3]) for match in lines if match[1] == field.name.upper()]
-        if not own or (len(own) > 1 and field.kind != "links"):
-            raise MalformedReplyError(_LACKING, f"expected one line {field.name.upper()}: got {len(own)}")
-        values[field.name] = _value(own, field)
-    return values
+    return {
+        field.name: _value([(match[2], match[3]) for match in lines if match[1] == field.name.upper()], field)
+        for field in fields
+    }
 
 
 def _value(lines: list[tuple[str | None, str]], field: Field) -> object:
-    first = lines[0][1]
+    first = lines[0][1] if lines else ""
     word = first.strip(" .").upper()
-    if field.kind == "text":
-        if not first:
-            raise MalformedReplyError("a part of the reply is empty", f"expected text under {field.name}")
-        return " ".join(first.split())
-    if field.kind == "yes or no":
-        if word not in ("YES", "NO"):
-            raise MalformedReplyError("neither yes nor no", f"expected yes or no under {field.name}")
-        return word == "YES"
-    if len(lines) == 1 and word == "NONE":
-        return []
-    if field.kind == "indices":
-        return sorted({_index(number, field) for number in re.split(r"[,\s]+", first.strip(" .[]"))})
-    if not all(connection for _, connection in lines):
-        raise MalformedReplyError(_LACKING, "expected a connection for each link")
-    return [Link(_index(number, field), " ".join(connection.split())) for number, connection in lines]
+    if field.kind == "links" and word != "NONE" and lines and all(connection for _, connection in lines):
+        return [Link(_index(number, field), " ".join(connection.split())) for number, connection in lines]
+    if len(lines) == 1:
+        if field.kind == "text" and first:
+            return " ".join(first.split())
+        if field.kind == "yes or no" and word in ("YES", "NO"):
+            return word == "YES"
+        if field.kind in ("indices", "links") and word == "NONE":
+            return []
+        if field.kind == "indices":
+            return sorted({_index(number, field) for number in re.split(r"[,\s]+", first.strip(" .[]"))})
+    raise MalformedReplyError(
+        "the reply lacks a part", f"expected {_KEYWORDS[field.kind].format(name=field.name.upper())}"
+    )
 
 
 def _index(number: str | None, field: Field) -> int:

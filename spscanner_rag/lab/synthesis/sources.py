@@ -8,7 +8,7 @@ or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from spscanner_rag.files.reading import read
+from spscanner_rag.files.reading import read, regular_files
 from spscanner_rag.lab.evidence.questions import Document, json_objects, require
 from spscanner_rag.lab.training.data.documents import (
     QUESTION_SUFFIXES,
@@ -29,12 +29,10 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
-        inside = sorted(
-            file for file in path.rglob("*") if file.is_file() and file.name.endswith(_IN_FOLDERS)
-        )
+        inside, _, _ = regular_files(str(path), _IN_FOLDERS)
         if not inside:
             raise ValueError(f"{path}: got a folder without text; expected files in {', '.join(_IN_FOLDERS)}")
-        found += inside
+        found += sorted(map(Path, inside))
     return found
 
 

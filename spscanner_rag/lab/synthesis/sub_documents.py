@@ -238,9 +238,6 @@ def joined_units(sentences: tuple[Sentence, ...], least_tokens: int) -> list[tup
             units.append((begin, sentence.end))
             begin, tokens = None, 0
     if begin is not None:
-        end = sentences[-1].end
-        if units:
-            units[-1] = (units[-1][0], end)
-        else:
-            units.append((begin, end))
+        start = units.pop()[0] if units else begin
+        units.append((start, sentences[-1].end))
     return units

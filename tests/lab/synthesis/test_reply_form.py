@@ -33,14 +33,14 @@ def test_what_is_read(reply: str, fields: list[Field], values: list[object]) -> 
         ("**Relevant**: no", LABELS[:1], "the reply lacks a part"),
         ("RELEVANT: YES", LABELS, "the reply lacks a part"),
         ("RELEVANT: YES\nRELEVANT: NO\nINDICES: 1", LABELS, "the reply lacks a part"),
-        ("RELEVANT: MAYBE\nINDICES: 1", LABELS, "neither yes nor no"),
+        ("RELEVANT: MAYBE\nINDICES: 1", LABELS, "the reply lacks a part"),
         *(
             (f"RELEVANT: YES\nINDICES: {given}", LABELS, "an index is out of range")
             for given in ("one", "9", "-1", "1.0", "٣", "", "9" * 5000)
         ),
         ("LINKS: same ship", LINKS, "an index is out of range"),
         ("LINKS 2:", LINKS, "the reply lacks a part"),
-        ("QUESTION:\nANSWER: a\nINDICES: NONE", QUESTION, "a part of the reply is empty"),
+        ("QUESTION:\nANSWER: a\nINDICES: NONE", QUESTION, "the reply lacks a part"),
         ("I'm sorry, I cannot do that.", LINKS, "the model refused"),
         ("As an AI, I won't.", LINKS, "the model refused"),
         ("Die Antwort ist ja.", LABELS, "the reply lacks a part"),
