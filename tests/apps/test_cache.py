@@ -66,18 +66,15 @@ def test_a_pdf_keeps_its_boxes(kept: ReadCache, tmp_path: Path, pdf_of: Callable
     assert [box.page for box in first.boxes(0, 30)] == [1, 2]
 
 
-def test_other_content_is_read_again(kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_content_is_read_again(kept: ReadCache, page: Path) -> None:
     kept.read(page)
     kept.read(page.rename(page.with_suffix(".htm")))
     page.write_text(PAGE.replace("Anne", "Mary"))
     assert "Mary" in kept.read(page).text
-    for readers in ("9", "9.1"):
-        monkeypatch.setattr(module, "_readers", lambda readers=readers: readers)
-        kept.read(page)
-    assert len(entries(kept)) == 5
+    assert len(entries(kept)) == 3
 
 
-@pytest.mark.parametrize("reader", ["reading.py", "documents.py", "readers/docx.py"])
+@pytest.mark.parametrize("reader", ["reading.py", "readers/docx.py"])
 def test_other_readers_between_two_versions_read_again(
     kept: ReadCache, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
@@ -102,12 +99,11 @@ def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: b"",
         lambda data: data[: len(data) // 2],
         lambda data: b"\0" * len(data),
         lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
     ],
-    ids=["empty", "cut", "zeros", "flipped"],
+    ids=["cut", "zeros", "flipped"],
 )
 def test_a_damaged_entry_is_made_again(kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]) -> None:
     kept.read(page)

@@ -1,7 +1,5 @@
 """`spscanner info`: what runs here, and what a checkpoint holds."""
 
-import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +56,3 @@ def test_info_tells_the_source_of_word_vectors(run: Run, tmp_path: Path, tiny_to
     facts = facts_of(run, tmp_path / "soft")
     assert facts["word vectors"] == "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)"
     assert facts["lexical channel"].endswith("BM25 of the surroundings, meaning of words")
-
-
-def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoint: Path) -> None:
-    old = shutil.copytree(checkpoint, tmp_path / "old")
-    config = json.loads((old / "config.json").read_text())
-    del config["spscanner"]["sha256"]
-    (old / "config.json").write_text(json.dumps(config))
-    assert facts_of(run, old)["SHA-256"] == "none to check"

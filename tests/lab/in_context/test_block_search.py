@@ -76,14 +76,12 @@ def test_texts_with_one_query_are_one_corpus_that_is_read_once(
 ) -> None:
     scorer = BlockSearch(model, "document")
     requests = [(QUERY, text, scorer.segment(text)) for text in TEXTS]
-    read: list[int] = []
-    original = BlockSearchModel.read_documents
-
-    def counted(self: BlockSearchModel, texts: list[str], codes: list[int]) -> object:
-        read.append(len(texts))
-        return original(self, texts, codes)
-
-    monkeypatch.setattr(BlockSearchModel, "read_documents", counted)
+    read, original = list[int](), BlockSearchModel.read_documents
+    monkeypatch.setattr(
+        BlockSearchModel,
+        "read_documents",
+        lambda self, texts, codes: read.append(len(texts)) or original(self, texts, codes),
+    )
     empty = (QUERY, " ", [])
     scored = list(score_batch(scorer, [*requests[:2], empty, *requests[2:]]))
     again = scorer.score_units_many([("Who else?", text, units) for _, text, units in requests])
@@ -102,10 +100,6 @@ def test_logits_keep_the_order(documents: int, best: int, seed: int) -> None:
     log_probabilities = np.sort(np.log(draw.uniform(1e-9, 1, len(order))))[::-1]
     found = Found(order, log_probabilities, draw.normal(size=documents))
     logits = logits_of(found)
-    assert (
-        np.argsort(-logits, kind="stable").tolist() == found.order().tolist()
-        or len(np.unique(logits)) < documents
-    )
     assert (np.diff(logits[found.order()]) <= 0).all()
     assert np.isfinite(logits).all()
 

@@ -73,7 +73,7 @@ def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
 def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel) -> None:
     documents = read_corpus(model, TEXTS)
     questions = ["Who signed it?", "What fell again and again?", "Who left it?"]
-    queries = [torch.from_numpy(model.layout.query(question)) for question in questions]
+    queries = [model.query_ids(question)[0] for question in questions]
     digits = torch.tensor([[7, 4, 2, 1], [0, 0, 3, 9], [1, 2, 3, 4]])
     with torch.no_grad():
         found = digits_after(model, queries, documents, digits[:, :-1])
@@ -132,17 +132,6 @@ def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
     assert scores[0] > scores[1] > scores[2], "the labelled passage is the teacher's best"
 
 
-@pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (5, 0.25), (10, 0.5), (99, 0.5)])
-def test_the_auxiliary_weight_rises_over_the_warm_up(
-    step: int, weight: float, digit_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "batch_loss", lambda *given: torch.tensor(given[-1]))
-    model = small(digit_tokenizer)
-    objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
-    (loss,) = objective.losses(model, [objective.example(2 * step + number, 0) for number in range(2)])
-    assert loss.item() == pytest.approx(weight)
-
-
 def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
     digit_tokenizer: Tokenizer,
 ) -> None:
@@ -160,25 +149,27 @@ def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
     assert model.scalars.grad.abs().min() > 0
 
 
-def test_sixteen_queries_share_a_corpus_and_their_losses_are_a_mean(
-    digit_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (5, 0.25), (10, 0.5), (99, 0.5)])
+def test_sixteen_queries_share_a_corpus_and_the_auxiliary_weight_rises_over_the_warm_up(
+    step: int, weight: float, digit_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[training.Batch] = []
+    seen: list[tuple[training.Batch, float]] = []
 
-    def counted(model: BlockSearchModel, batch: training.Batch, auxiliary_weight: float) -> torch.Tensor:
-        seen.append(batch)
+    def counted(model: BlockSearchModel, *given: Any) -> torch.Tensor:
+        seen.append(given)
         return torch.ones(())
 
     monkeypatch.setattr(training, "batch_loss", counted)
     model = small(digit_tokenizer, codes="position")
-    objective = InContextObjective(Columns(), model.layout, RECIPE)  # type: ignore[arg-type]
-    losses = list(objective.losses(model, [objective.example(number, 0) for number in range(40)]))
-    assert [len(batch.questions) for batch in seen] == [16, 16, 8]
+    objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
+    losses = list(objective.losses(model, [objective.example(40 * step + number, 0) for number in range(40)]))
+    assert [len(batch.questions) for batch, _ in seen] == [16, 16, 8]
     assert sum(losses).item() == pytest.approx(1.0)
-    assert all(batch.codes == list(range(len(batch.texts))) for batch in seen)
+    assert all(batch.codes == list(range(len(batch.texts))) for batch, _ in seen)
+    assert [own for _, own in seen] == pytest.approx([weight] * 3)
 
 
-@pytest.mark.parametrize(("step", "share"), [(0, 0.0), (500, 0.0), (1250, 0.5), (2000, 1.0), (4081, 1.0)])
+@pytest.mark.parametrize(("step", "share"), [(0, 0.0), (1250, 0.5), (4081, 1.0)])
 def test_the_sink_is_ramped_in_with_corpora_of_128_to_5000_documents(step: int, share: float) -> None:
     gates = [gate_at(step, 4082, random.Random(seed)) for seed in range(200)]
     assert [gate.share for gate in gates] == pytest.approx([share] * 200)
@@ -194,16 +185,11 @@ def trainer(model: BlockSearchModel, out: Path, recipe: Recipe = RECIPE, **optio
     return Trainer(model, objective, recipe, out, inputs=objective.inputs)
 
 
-@pytest.mark.slow
-def test_a_killed_run_ends_the_same(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
-    whole, killed, resumed = (small(digit_tokenizer) for _ in range(3))
-    assert all(step.tokens > 0 for step in trainer(whole, tmp_path / "whole").run())
-    list(islice(trainer(killed, tmp_path / "killed").run(), 3))  # the state is that of step 2
-    assert [step.step for step in trainer(resumed, tmp_path / "killed").run()] == [3, 4]
-    for name, value in whole.state_dict().items():
-        torch.testing.assert_close(resumed.state_dict()[name], value, rtol=0, atol=0)
+def test_a_run_is_resumed_with_the_same_auxiliary_weight(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    list(islice(trainer(small(digit_tokenizer), tmp_path).run(), 3))  # the state is that of step 2
+    assert [step.step for step in trainer(small(digit_tokenizer), tmp_path).run()] == [3, 4]
     with pytest.raises(ValueError, match="auxiliary loss has other content"):
-        trainer(small(digit_tokenizer), tmp_path / "whole", auxiliary_weight=0.1)
+        trainer(small(digit_tokenizer), tmp_path, auxiliary_weight=0.1)
 
 
 def test_training_lowers_the_loss(
