@@ -10,30 +10,23 @@ from tokenizers import Tokenizer
 from spscanner_rag.lab.evidence.questions import DataError, read_documents
 from spscanner_rag.lab.synthesis.released import read_released, read_released_tests
 
-LINE: dict[str, Any] = {
-    "doc_id": "released-0",
-    "source": "released",
-    "split": "train",
-    "title": "",
-    "text": "The ship sailed. It came back late. Nobody knew why.",
-    "questions": [
-        {
-            "qid": "released-0-0",
-            "question": "When did it come back?",
-            "evidence": [[17, 35]],
-            "answerable": True,
-        }
-    ],
+QUESTION = {
+    "qid": "released-0-0",
+    "question": "When did it come back?",
+    "evidence": [[17, 35]],
+    "answerable": True,
 }
+TEXT = "The ship sailed. It came back late. Nobody knew why."
+LINE: dict[str, Any] = {"doc_id": "released-0", "source": "released", "split": "train", "title": ""}
+LINE |= {"text": TEXT, "questions": [QUESTION]}
 UNITS = [(0, 17), (17, 36), (36, 52)]
 
 
 def record_of(tokenizer: Tokenizer) -> dict[str, Any]:
     """The record of `LINE`."""
-    question, text = LINE["questions"][0]["question"], LINE["text"]
     return {
-        "input_ids": tokenizer.encode(f"{question}\n{text}").ids,
-        "full_text_sentences": [text[start:end] for start, end in UNITS],
+        "input_ids": tokenizer.encode(f"{QUESTION['question']}\n{TEXT}").ids,
+        "full_text_sentences": [TEXT[start:end] for start, end in UNITS],
         "sentence_indices": [0, 1, 2],
         "sentence_labels": [0, 1, 0],
     }
@@ -63,7 +56,7 @@ def test_records_that_are_refused(
 ) -> None:
     record = record_of(tiny_tokenizer) | change
     if record["input_ids"] == "the text alone":
-        record["input_ids"] = tiny_tokenizer.encode(LINE["text"]).ids
+        record["input_ids"] = tiny_tokenizer.encode(TEXT).ids
     path = tmp_path / "released.jsonl"
     path.write_text(json.dumps(record) + "\n")
     with pytest.raises(DataError, match=message):
@@ -92,11 +85,7 @@ def test_a_test_file_becomes_lines_with_answers(
     (tmp_path / "ours.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for document in read_documents([tmp_path / "ours.jsonl"], distinct=True):
         (question,) = document.questions
-        assert (document.text, question.answers, question.evidence) == (
-            "It rained. He left.",
-            ("the keeper",),
-            (),
-        )
+        assert (document.text, question.answers) == ("It rained. He left.", ("the keeper",))
         assert question.answer_form == ("paragraph" if "qasper/0" in names[0] else "")
 
 
@@ -105,10 +94,7 @@ def test_a_test_file_becomes_lines_with_answers(
     [
         ([1], "got int at '0'; expected objects of benchmarks or categories"),
         ({"a": {"b": {"c": {"d": RECORD | {"full_text_sentences": None}}}}}, "got dict at 'a/b/c'"),
-        (
-            {"a": {"1": RECORD | {"question": 1}}},
-            "record 'a/1': expected a question, .*, got 'question, answer",
-        ),
+        ({"a": {"1": RECORD | {"question": 1}}}, "record 'a/1': expected a question, .*, got 'question, "),
         ({"a": {"1": RECORD | {"full_text_sentences": "It rained."}}}, "a list of strings"),
         ({"a": {"1": {"full_text_sentences": [], "question": "Who?"}}}, "expected a question, an answer"),
     ],

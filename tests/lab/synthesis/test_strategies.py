@@ -76,14 +76,13 @@ def test_layouts_stay_inside(units: int, seed: int, one: str, other: str) -> Non
 def test_the_farthest_link_is_taken_and_both_sides_are_labelled() -> None:
     found = made()
     assert found.evidence == tuple(sorted(found.evidence))
+    for (begin, end), around in zip(found.contexts, (600, 800), strict=True):
+        assert any(begin - around <= start < end + around for start, _ in found.evidence)
     (chunk_start, chunk_end), (unit_start, unit_end) = found.contexts
     assert unit_end <= chunk_start or chunk_end <= unit_start
-    spans = found.evidence
-    assert any(chunk_start - 600 <= start < chunk_end + 600 for start, _ in spans)
-    assert any(unit_start - 800 <= start < unit_end + 800 for start, _ in spans)
 
 
-@pytest.mark.parametrize(("chunk", "tokens", "sentences"), [(5, 20, 5), (20, 1, 20), (3, 50, 6)])
+@pytest.mark.parametrize(("chunk", "tokens", "sentences"), [(5, 20, 5), (20, 1, 20)])
 def test_a_chunk_is_of_units_as_released_or_of_sentences_as_in_the_paper(
     chunk: int, tokens: int, sentences: int
 ) -> None:
@@ -104,9 +103,7 @@ def replying(**replies: str) -> object:
 
     def ask(prompt: str) -> str:
         for mark, reply in replies.items():
-            if f"[BEGIN {mark.replace('_', ' ')} " in prompt and (
-                mark != "CHUNK" or "[BEGIN UNITS" in prompt
-            ):
+            if f"[BEGIN {mark} " in prompt:
                 return reply
         return scripted_reply(prompt)
 
@@ -121,10 +118,7 @@ def replying(**replies: str) -> object:
         (replying(CHUNK="LINKS 9999: far away"), "link_connections: an index is out of range"),
         (replying(CONNECTION="QUESTION: What does the chunk say?"), "link_question: the question speaks of"),
         (replying(CONNECTION=f"QUESTION: {'why ' * 200}?"), "link_question: the question is too long"),
-        (
-            replying(CONNECTION="QUESTION: Who owns the copyright (c) 1999?"),
-            "the question is about a licence",
-        ),
+        (replying(CONNECTION="QUESTION: Who owns the copyright (c) 1999?"), "question is about a licence"),
         (replying(QUESTION="RELEVANT: NO\nINDICES: NONE"), "one side holds no relevant unit"),
         (replying(QUESTION="RELEVANT: YES\nINDICES: NONE"), "yes or no and the numbers disagree"),
     ],
@@ -161,12 +155,8 @@ def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -
         (question,) = document.questions
         start, end = question.evidence[0]
         assert question.answers == (document.text[start:end],)
-
-
-def test_an_answer_that_depends_on_nothing(make: Make) -> None:
-    settings = replace(SETTINGS, strategy="chunk", sizes=(800,), weights=(1.0,))
-    summary = make(lambda prompt: "QUESTION: Who came?\nANSWER: Nobody.\nINDICES: NONE", settings=settings)
-    assert summary["dropped"] == {"chunk_question: the answer depends on no sentence": 12}
+    useless = make(lambda _: "QUESTION: Who?\nANSWER: No one.\nINDICES: NONE", tmp_path, settings)
+    assert useless["dropped"] == {"chunk_question: the answer depends on no sentence": 12}
 
 
 def test_the_nearest_chunk_is_taken() -> None:
@@ -175,14 +165,11 @@ def test_the_nearest_chunk_is_taken() -> None:
         order = {text: number for number, text in enumerate(sorted(texts, key=sub.text.index))}
         return np.array([[np.cos(angles[order[text]]), np.sin(angles[order[text]])] for text in texts])
 
-    sub = sub_document(60)
+    sub, talk = sub_document(60), Conversation(scripted_reply, PROMPTS)
     maker = Maker(replace(SETTINGS, strategy="pair"), encoder=Embedder(embed, embed, "angles"))
-    talk = Conversation(scripted_reply, PROMPTS)
     made = maker.make(sub, talk)
-    starts = [start for start, _ in made.evidence]
-    first, second = made.contexts
-    assert sub.sentences[20].start in (first[0], second[0])
-    assert any(first[0] <= start < first[1] for start in starts)
-    assert any(second[0] <= start < second[1] for start in starts)
+    assert sub.sentences[20].start in [start for start, _ in made.contexts]
+    for begin, end in made.contexts:
+        assert any(begin <= start < end for start, _ in made.evidence)
     with pytest.raises(DroppedError, match="too few sentences for two chunks"):
         maker.make(sub_document(30), talk)
