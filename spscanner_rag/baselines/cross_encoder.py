@@ -1,6 +1,5 @@
 """Cross-encoders of sentence-transformers, which read the query together with one unit."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,13 @@ from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter
 
-_LOGGER = logging.getLogger(__name__)
 BATCH = 32  # pairs of a forward pass
-_COUNTED_AT_ONCE = 256  # texts whose tokens are held at a time
 
 
 class CrossEncoder(Pointwise):
     """A cross-encoder (Nogueira and Cho, 2019): a transformer with one relevance logit for "query, unit".
 
-    Pairs longer than the model reads are truncated, as in its training; the first time is logged.
+    Pairs longer than the model reads are truncated, as in its training.
 
     Parameters
     ----------
@@ -66,18 +63,17 @@ class CrossEncoder(Pointwise):
                 f"{self.name} has a head with {config.num_labels} labels ({names}); expected one relevance score:"
                 " use a cross-encoder that was trained for ranking"
             )
-        self._cut_logged = False
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
         """Logits, before the model's activation function: (pairs,)."""
         scores = np.empty(len(pairs), np.float32)
         with self._lock:  # a tokenizer with truncation is not thread-safe
-            lengths = self._token_counts(pairs, cancelled)
-            self._log_cut(lengths)
-            by_length = np.argsort(-lengths, kind="stable")
-            for start in range(0, len(pairs), BATCH):
-                stop_if(cancelled)
-                batch = by_length[start : start + BATCH]
+            read = (self._model.tokenizer(*pair, truncation=False, verbose=False) for pair in pairs)
+            by_length = np.argsort([-len(each["input_ids"]) for each in read], kind="stable")
+        for start in range(0, len(pairs), BATCH):
+            stop_if(cancelled)
+            batch = by_length[start : start + BATCH]
+            with self._lock:
                 scores[batch] = self._model.predict(
                     [pairs[i] for i in batch],
                     batch_size=len(batch),
@@ -86,26 +82,3 @@ class CrossEncoder(Pointwise):
                     convert_to_numpy=True,
                 )
         return scores
-
-    def _token_counts(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.int64]:
-        """Tokens of each pair before truncation, without a chat template: (pairs,)."""
-        counts: list[int] = []
-        for start in range(0, len(pairs), _COUNTED_AT_ONCE):
-            stop_if(cancelled)
-            queries, texts = zip(*pairs[start : start + _COUNTED_AT_ONCE], strict=True)
-            read = self._model.tokenizer(
-                list(queries), list(texts), truncation=False, padding=False, verbose=False
-            )
-            counts.extend(map(len, read["input_ids"]))
-        return np.array(counts, np.int64)
-
-    def _log_cut(self, lengths: NDArray[np.int64]) -> None:
-        limit = self._model.max_seq_length
-        cut = 0 if limit is None else int((lengths > limit).sum())
-        if cut and not self._cut_logged:
-            self._cut_logged = True
-            _LOGGER.warning(
-                "%s reads %d tokens: the end of %d of %d units is left out (longest: %d tokens, the query"
-                " included); smaller units are read whole.",
-                self.name, limit, cut, len(lengths), lengths.max(),
-            )  # fmt: skip

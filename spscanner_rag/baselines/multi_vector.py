@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load, log_odds
+from spscanner_rag.baselines.base import Baseline, Scores, load, log_odds
 from spscanner_rag.baselines.dense import installed
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
-_KEPT_QUERIES = 64
 _READ_AT_ONCE = 256
 _ENCODING: Any = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
 _LATE_TYPES = ("MultiVectorEncoder", "ColBERT")  # the classes of sentence-transformers and of PyLate
@@ -56,7 +55,6 @@ class LateInteraction(Baseline):
         self._limit: int | None = getattr(self._encoder[0], "document_length", None)
         self._limit = self._limit or self._encoder.max_seq_length
         self.name = f"lateinteraction:{model}"
-        self._queries: TextCache[Scores] = TextCache(_KEPT_QUERIES)
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
         """Means of the highest cosines; a text is read once for all questions on it that follow each other."""
@@ -115,12 +113,9 @@ class LateInteraction(Baseline):
         yield from self._pieces(text[cut:])
 
     def _query_vectors(self, query: str) -> Scores:
-        def encoded() -> Scores:
-            with self._lock:
-                (vectors,) = self._encoder.encode_query([readable(query)], **_ENCODING)
-            return _normalized(np.asarray(vectors, np.float32))
-
-        return self._queries.get(query, (), encoded)
+        with self._lock:
+            (vectors,) = self._encoder.encode_query([readable(query)], **_ENCODING)
+        return _normalized(np.asarray(vectors, np.float32))
 
 
 def _normalized(vectors: Scores) -> Scores:

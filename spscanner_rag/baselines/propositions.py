@@ -1,7 +1,6 @@
 """Retrieval by propositions ("Dense X Retrieval", Chen et al., 2024), with scores mapped to units of the text."""
 
 import json
-import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load
+from spscanner_rag.baselines.base import Baseline, Scores, load
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
@@ -36,35 +35,21 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
-def read_reply(reply: str) -> tuple[tuple[str, ...], bool]:
-    """Propositions of a reply, without repetitions, and whether it was a JSON list of strings.
+def read_reply(reply: str) -> tuple[str, ...]:
+    """The strings of the JSON list in a reply, each on one line, without empty and repeated ones.
 
-    In any other reply, such as one that ends early, complete strings after the first bracket count.
+    Of a list that is broken or ends early, the complete strings count.
     """
-    start = reply.find("[")
-    try:
-        value = _LENIENT.raw_decode(reply, start)[0] if start >= 0 else None
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, list):
-        strings = [entry for entry in value if isinstance(entry, str)]
-        return _tidy(strings), len(strings) == len(value)
-    quoted = _STRING.findall(reply, start) if start >= 0 else []
-    return _tidy([*_decoded(quoted)]), False
-
-
-def _decoded(quoted: list[str]) -> Iterator[str]:
-    for string in quoted:
-        try:
-            yield _LENIENT.decode(string)
-        except ValueError:  # an escape that JSON does not know
-            yield string[1:-1]
-
-
-def _tidy(strings: list[str]) -> tuple[str, ...]:
-    """Each string on one line, without empty and repeated ones."""
-    lines = (" ".join(string.split()) for string in strings)
+    listed = reply[reply.find("[") :] if "[" in reply else ""
+    lines = (" ".join(_decoded(quoted).split()) for quoted in _STRING.findall(listed))
     return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
+
+
+def _decoded(quoted: str) -> str:
+    try:
+        return str(_LENIENT.decode(quoted))
+    except ValueError:  # an escape that JSON does not know
+        return quoted[1:-1]
 
 
 class Seq2Seq:
@@ -120,8 +105,6 @@ Terms = frozenset[str | tuple[str, str]]
 # Chinese and Japanese are written without spaces, so each of their characters counts as a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
-_LOGGER = logging.getLogger(__name__)
-
 
 class Proposition(NamedTuple):
     """A self-contained statement, with the span of its sentence, or of the passage if it is tied to none."""
@@ -141,8 +124,6 @@ class Propositions(Baseline):
     The raw score of a unit is max s(p) over the propositions p tied to a sentence that overlaps it. Units without
     a proposition rank just below the others; all units of a text without any have the logit
     `NO_PROPOSITION_LOGIT`.
-
-    A reply that is not a JSON list of strings is parsed as far as it goes and logged.
 
     Parameters
     ----------
@@ -178,11 +159,10 @@ class Propositions(Baseline):
         self._replies = Seq2Seq(decomposer, device=device, dtype=dtype)
         self.name = f"propositions:{decomposer}"
         self._known: dict[Source, tuple[str, ...]] = {}
-        self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
 
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
         """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
-        return self._texts.get(text, (), lambda: tuple(self._tied(text, cancelled)))
+        return tuple(self._tied(text, cancelled))
 
     def best_propositions(self, query: str, text: str) -> list[Proposition]:
         """All propositions of a text, the best for a query first; of equal ones the earlier first."""
@@ -238,18 +218,10 @@ class Propositions(Baseline):
     def _decomposed(self, sources: list[Source], cancelled: Cancelled) -> list[tuple[str, ...]]:
         with self._lock:
             new = [source for source in dict.fromkeys(sources) if source not in self._known]
-            broken = lost = 0
             stop_if(cancelled)
             for source, reply in zip(new, self._replies(new), strict=True):
-                self._known[source], is_list = read_reply(reply)
-                broken += not is_list
-                lost += not is_list and not self._known[source]
+                self._known[source] = read_reply(reply)
                 stop_if(cancelled)
-        if broken:
-            _LOGGER.warning(
-                "%s: %d of %d replies were not a JSON list of strings; %d of these gave no proposition",
-                self.name, broken, len(new), lost,
-            )  # fmt: skip
         return [self._known[source] for source in sources]
 
 

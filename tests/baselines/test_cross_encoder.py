@@ -1,5 +1,4 @@
 import json
-import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -72,15 +71,9 @@ def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pyte
     np.testing.assert_allclose(together, alone, atol=1e-4)
 
 
-def test_units_cut_are_told(reranker: CrossEncoder, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pair_is_cut_where_the_model_ends(reranker: CrossEncoder, folder: Path) -> None:
     fits, long = "bell " * 24, "bell " * 25  # with "[CLS] who signed the treaty ? [SEP]" and "[SEP]": 32, 33
-    with caplog.at_level(logging.WARNING):
-        reranker.score_texts(QUERY, [fits])
-        assert caplog.messages == []
-        cut = reranker.score_texts(QUERY, [long, fits, long + "captain"])
-        reranker.score_texts(QUERY, [long])
-    (message,) = caplog.messages
-    assert "reads 32 tokens: the end of 2 of 3 units" in message
+    cut = reranker.score_texts(QUERY, [long, fits, long + "captain"])
     np.testing.assert_allclose(cut, reference(folder, QUERY, [long, fits, long]), atol=1e-4)
 
 
