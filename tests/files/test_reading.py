@@ -29,8 +29,7 @@ from tests.word import docx, paragraph
         ("text".encode("utf-16-be"), "got binary data"),
         (b"{\\rtf1 text}", "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of these"),
         (b"\xd0\xcf\x11\xe0\xa1", "got an old or an encrypted Office file; expected text"),
-        (b"PK\x03\x04 and no more", "got a broken ZIP archive, as DOCX files are; expected text"),
-        (b"\x89PNG\r\n", "got a picture"),
+        (b"PK\x03\x04 and no more", "got a ZIP archive that is no whole DOCX; expected text"),
     ],
 )
 def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
@@ -87,7 +86,11 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
         ("b.pdf", b"<html><p>Log in", "got HTML; expected PDF, as its ending says: give it the ending .html"),
         ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved whole"),
         ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
-        ("a.xlsx", sheet.getvalue(), "got an Excel workbook; expected text, Markdown, HTML, PDF or DOCX"),
+        (
+            "a.xlsx",
+            sheet.getvalue(),
+            "got a ZIP archive that is no whole DOCX; expected text, Markdown, HTML, PDF or DOCX",
+        ),
         ("a.html", b"<html><script>x()</script></html>", "got HTML without text; expected text to scan"),
     ):
         (tmp_path / name).write_bytes(data)

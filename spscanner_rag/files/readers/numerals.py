@@ -2,13 +2,14 @@
 
 _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")]
 _ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
+_CARDINALS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
 ).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth"}
-_ORDINALS |= {"nine": "ninth", "twelve": "twelfth"}
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+).split()
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # of one number; the larger ones are digits
 
@@ -57,11 +58,8 @@ def numeral(number: int, form: str, *, repeated: bool = False) -> str:
 
 
 def cardinal(number: int) -> str:
-    """As in "twenty-one"; digits outside 0 to 99."""
-    if not 0 <= number < 100:
-        return str(number)
-    ten, one = divmod(number, 10)
-    return _ONES[number] if number < 20 else _TENS[ten - 2] + (f"-{_ONES[one]}" if one else "")
+    """As in "twenty"; digits after that."""
+    return _CARDINALS[number - 1] if 0 < number <= len(_CARDINALS) else str(number)
 
 
 def ordinal(number: int) -> str:
@@ -71,9 +69,5 @@ def ordinal(number: int) -> str:
 
 
 def ordinal_word(number: int) -> str:
-    """As in "twenty-first"; as `ordinal` outside 1 to 99."""
-    if not 0 < number < 100:
-        return ordinal(number)
-    head, dash, last = cardinal(number).rpartition("-")
-    last = _ORDINALS.get(last) or (f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th")
-    return head + dash + last
+    """As in "twentieth"; as `ordinal` after that."""
+    return _ORDINALS[number - 1] if 0 < number <= len(_ORDINALS) else ordinal(number)

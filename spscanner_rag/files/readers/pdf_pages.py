@@ -19,8 +19,7 @@ MOST_CHARACTERS = 20_000_000
 TENTHS = 10
 """Boxes are in tenths of a point."""
 
-_MOST_FIELDS = 10_000  # typed values of a form
-_MOST_OPTIONS = 100  # chosen ones of a list
+_MOST_FIELDS = 1_000  # of a form on a page
 _LONGEST_VALUE = 10_000  # in characters
 _LONGEST_LABEL = 100
 _LONGEST_HEADING = 150
@@ -51,16 +50,15 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
     labels = [document.get_page_label(number)[:_LONGEST_LABEL] for number in range(count)]
     yield {"pages": count, "labels": labels if all(map(str.strip, labels)) else []}
     document.init_forms()
-    values = FormValues(document.formenv)
     left = MOST_CHARACTERS
     for number in range(count):
         try:
             page = document[number]
-            found = {**_page(page), "values": values.of(page)}
+            found = {**_page(page), "values": _form_values(document.formenv, page)}
             page.close()
         except Exception:  # MemoryError is one
             found = {"text": "", "broken_page": True}
-        left -= len(found["text"])
+        left -= len(found["text"]) + sum(map(len, found.get("values", ())))
         if left < 0:
             return
         yield found
@@ -157,69 +155,37 @@ class _Letters:
         return round(min(abs(size), 1e4), 1), any(mark.encode() in name for mark in _BOLD)
 
 
-class FormValues:
-    """What was typed or chosen in the fields of a form, page by page, each field once."""
+def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2; no form is None
+    """What was typed or chosen in the fields of a page, as "name: value", and text that was written on it."""
+    from pypdfium2 import raw
 
-    def __init__(self, form: Any) -> None:  # noqa: ANN401 - of pypdfium2, None for a document without a form
-        self._form = form
-        self._seen: set[tuple[str, str]] = set()
-
-    def of(self, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2
-        """The fields of a page with a value, as "name: value", and text that was written on it."""
-        from pypdfium2 import raw
-
-        found: list[str] = []
-        for number in range(raw.FPDFPage_GetAnnotCount(page)):
-            if len(self._seen) >= _MOST_FIELDS:
-                break
-            annotation = raw.FPDFPage_GetAnnot(page, number)
-            if not annotation:
-                continue
-            name, value = self._field(raw, annotation)
+    found: dict[str, None] = {}
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_FIELDS)):
+        if annotation := raw.FPDFPage_GetAnnot(page, number):
+            found[readable(_field(raw, form, annotation))] = None
             raw.FPDFPage_CloseAnnot(annotation)
-            if value and (name, value) not in self._seen:
-                self._seen.add((name, value))
-                found.append(readable(f"{name}: {value}" if name else value))
-        return found
+    return list(filter(None, found))
 
-    def _field(self, raw: Any, annotation: Any) -> tuple[str, str]:  # noqa: ANN401 - of pypdfium2
 
-        def own(key: bytes) -> str:
-            return _string(lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer))
+def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of pypdfium2
+    def own(key: bytes) -> str:
+        return _string(lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer))
 
-        def inherited(read: Callable[..., int], key: bytes) -> str:
-            value = _string(lambda *buffer: read(self._form, annotation, *buffer)) if self._form else ""
-            return value or own(key)
+    def of_form(read: Callable[..., int]) -> str:
+        return _string(lambda *buffer: read(form, annotation, *buffer))
 
-        subtype = raw.FPDFAnnot_GetSubtype(annotation)
-        if subtype == raw.FPDF_ANNOT_FREETEXT:
-            return "", own(b"Contents")
-        if subtype != raw.FPDF_ANNOT_WIDGET:
-            return "", ""
-        kind = raw.FPDFAnnot_GetFormFieldType(self._form, annotation) if self._form else -1
-        if kind == raw.FPDF_FORMFIELD_SIGNATURE or own(b"FT") == "Sig":
-            return "", ""
-        if own(b"FT") == "Btn" or kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-            value = own(b"AS") or own(b"V")
-            value = "" if value == "Off" else value
-        else:
-            value = self._chosen(raw, annotation) if kind == raw.FPDF_FORMFIELD_LISTBOX else ""
-            value = value or inherited(raw.FPDFAnnot_GetFormFieldValue, b"V")
-        name = inherited(raw.FPDFAnnot_GetFormFieldAlternateName, b"TU")
-        return name or inherited(raw.FPDFAnnot_GetFormFieldName, b"T"), value
-
-    def _chosen(self, raw: Any, annotation: Any) -> str:  # noqa: ANN401 - of pypdfium2
-        """The chosen ones of a list, of which several may be."""
-        count = min(raw.FPDFAnnot_GetOptionCount(self._form, annotation), _MOST_OPTIONS)
-        return ", ".join(
-            _string(
-                lambda *buffer, number=number: raw.FPDFAnnot_GetOptionLabel(
-                    self._form, annotation, number, *buffer
-                )
-            )
-            for number in range(count)
-            if raw.FPDFAnnot_IsOptionSelected(self._form, annotation, number)
-        )
+    subtype = raw.FPDFAnnot_GetSubtype(annotation)
+    if subtype == raw.FPDF_ANNOT_FREETEXT:
+        return own(b"Contents")
+    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation) if form else raw.FPDF_FORMFIELD_SIGNATURE
+    if subtype != raw.FPDF_ANNOT_WIDGET or kind == raw.FPDF_FORMFIELD_SIGNATURE:
+        return ""
+    if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+        value = "" if (state := own(b"AS")) == "Off" else state
+    else:
+        value = of_form(raw.FPDFAnnot_GetFormFieldValue)
+    name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(raw.FPDFAnnot_GetFormFieldName)
+    return f"{name}: {value}" if name and value else value
 
 
 def _string(read: Callable[..., int]) -> str:
