@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from spscanner_rag import __version__, files
-from spscanner_rag.checkpoint.unfinished import whole_file
+from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
 from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
 
@@ -123,8 +123,7 @@ class ReadCache:
         with suppress(OSError):
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
             self._make_room(len(content))
-            with whole_file(entry, shared=True) as unfinished:
-                unfinished.write_bytes(content)
+            write_whole(entry, content)
 
     def _make_room(self, needed: int) -> None:
         entries = [(one.stat().st_mtime, one.stat().st_size, one.path) for one in os.scandir(self.folder)]

@@ -62,10 +62,7 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
         raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
     values = {field: config.get(key, default) for key, (field, default) in _TRANSFORMERS.items()}
     values["dt_limit"] = _time_step_limit(values["dt_limit"])
-    try:
-        read = Mamba2Config(**values, pad_vocab_size_multiple=1)
-    except ValueError as error:
-        raise ValueError(_with_transformers_key(str(error))) from None
+    read = Mamba2Config(**values, pad_vocab_size_multiple=1)
     heads = config.get("num_heads", 128)
     if heads != read.nheads:
         raise ValueError(
@@ -81,13 +78,6 @@ def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Ma
         return value
     unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in value]
     return [float("inf") if v == "Infinity" else v for v in unpacked]
-
-
-def _with_transformers_key(message: str) -> str:
-    """Replace our key at the start of a message with the key in the file."""
-    key, _, rest = message.partition(" ")
-    names = {field: name for name, (field, _) in _TRANSFORMERS.items()}
-    return f"{names.get(key.removeprefix('ssm_cfg.'), key)} {rest}"
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"

@@ -21,7 +21,7 @@ from spscanner_rag.checkpoint.file_access import (
     read_bytes,
     read_json,
 )
-from spscanner_rag.checkpoint.hub import HubOptions, download_weights, is_local_path
+from spscanner_rag.checkpoint.hub import HubOptions, download_weights, local_path
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
@@ -100,14 +100,10 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
 
 def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
     """Read a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model."""
-    path = Path(name).expanduser()
-    if path.is_file():
+    path = local_path(name, "encoder")
+    if path is not None and not path.is_dir():
         return read_encoder(path)
-    if not path.is_dir():
-        if isinstance(name, Path) or is_local_path(name):
-            raise CheckpointError(
-                f"encoder {name}: no such file or folder; expected a sentence-transformers model or its Hub id"
-            )
+    if path is None:
         hub.pop("revision", None)  # the checkpoint's
         path = download_weights(str(name), _FILES, **hub)
     with faults_of(path / CONFIG, "; pass another kind of model as an object of LangChain or LlamaIndex"):

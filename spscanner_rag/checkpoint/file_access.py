@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
@@ -19,7 +19,6 @@ from spscanner_rag.text.escaping import first_line, unbroken
 
 CONFIG: Final = "config.json"
 SAFETENSORS: Final = "model.safetensors"
-SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
@@ -31,7 +30,7 @@ Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
 
 LARGEST_JSON: Final = 2**24
-"""Bytes of a ``config.json`` or an index of shards; those of the largest published models have less than 2**20."""
+"""Bytes of a ``config.json``; those of published models have less than 2**20."""
 
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
@@ -65,24 +64,23 @@ def faults_of(path: Path, next_step: str = "") -> Iterator[None]:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file for reading; refuse what is no regular file: opening a named pipe would wait for ever."""
+    """Open a file for reading; refuse a git-LFS pointer, and a named pipe, which would wait for ever."""
     try:
         if path.exists() and not path.is_file():
             raise CheckpointError(f"{path}: a folder, a pipe or a device; expected a regular file")
         with path.open("rb") as file:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                raise CheckpointError(
+                    f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there"
+                )
+            file.seek(0)
             yield file
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
 
 
-def refuse_pointer(path: Path) -> None:
-    """Refuse a git-LFS pointer in place of a file that a library will open, and what is no regular file."""
-    with open_file(path) as file:
-        _refuse_pointer(path, file.read(len(_LFS_POINTER)))
-
-
 def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
-    """Read a file of at most ``largest`` bytes, and ``check`` it; refuse a git-LFS pointer in its place."""
+    """Read a file of at most ``largest`` bytes, and ``check`` it."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
@@ -90,36 +88,21 @@ def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
                 f"{path}: {size:,} bytes; expected at most {largest:,}: it is no file of a checkpoint"
             )
         content = file.read(size)
-    _refuse_pointer(path, content)
     if check is not None:
         check(path, content)
     return content
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds one JSON object, in which no object has a key twice."""
+    """Read a file that holds one JSON object."""
     content = read_bytes(path, LARGEST_JSON)
     try:
-        value = json.loads(content, object_pairs_hook=_without_duplicates)
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not JSON ({first_line(error)}); expected a JSON object") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
     return value
-
-
-def _refuse_pointer(path: Path, content: bytes) -> None:
-    if content.startswith(_LFS_POINTER):
-        raise CheckpointError(f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there")
-
-
-def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key[:100]!r} is there twice: remove one")
-        found[key] = value
-    return found
 
 
 _LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
@@ -169,28 +152,24 @@ class Digests:
 
     def check_config(self, config: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` if a parsed ``config.json`` with digests is not the one that was saved."""
-        if CONTENT not in self.of:
-            return
-        if digest_of_config(config) != self.of[CONTENT]:
-            raise ValueError(
-                f"its content is not the one of spscanner.{DIGESTS}.{CONTENT}, so it was damaged or edited;"
-                f" download or save the checkpoint again (if you changed it on purpose, remove"
-                f" spscanner.{DIGESTS}.{CONTENT})"
-            )
-        self.checked.append(CONFIG)
+        if CONTENT in self.of:
+            self._compare(CONTENT, digest_of_config(config), CONFIG)
 
     def check(self, path: Path, content: bytes | None = None) -> None:
         """Raise `CheckpointError` if a file, or its content where it was read, is not the one that was saved."""
-        if path.name not in self.of:
-            return
-        found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
-        if found != self.of[path.name]:
-            raise CheckpointError(
-                f"{path}: its SHA-256 is not the one in {path.parent / CONFIG}, so the file is damaged, is that of"
-                " another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
-                f" changed it on purpose, remove spscanner.{DIGESTS} from {CONFIG})"
+        if path.name in self.of:
+            found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
+            with faults_of(path):
+                self._compare(path.name, found, path.name)
+
+    def _compare(self, name: str, found: str, file: str) -> None:
+        if found != self.of[name]:
+            raise ValueError(
+                f"its SHA-256 is not spscanner.{DIGESTS}.{name} of {CONFIG}, so it was damaged or edited, or is"
+                " another checkpoint's; download or save the checkpoint again (if you changed it on purpose,"
+                " remove that entry)"
             )
-        self.checked.append(path.name)
+        self.checked.append(file)
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:

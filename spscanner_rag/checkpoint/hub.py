@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
-from spscanner_rag.checkpoint.file_access import CONFIG, FILES, PICKLED, SAFETENSORS_INDEX, CheckpointError
+from spscanner_rag.checkpoint.file_access import CONFIG, FILES, PICKLED, CheckpointError
 from spscanner_rag.checkpoint.tensor_files import has_weights
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
@@ -25,52 +25,36 @@ def is_local_path(name: str) -> bool:
     return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
 
 
-def without_token(message: str, token: str | bool | None) -> str:
-    """Return the message with the access token replaced by ``***``."""
-    return message.replace(token, "***") if isinstance(token, str) and token else message
+def local_path(name: str | Path, what: str) -> Path | None:
+    """The file or folder of a name; None for a Hub id, `CheckpointError` for a path to nothing."""
+    path = Path(name).expanduser()
+    if not path.exists():
+        if isinstance(name, str) and not is_local_path(name):
+            return None
+        raise CheckpointError(f"{what} {name}: no such file or folder; expected one, or a Hub id")
+    return path
 
 
 def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
     """Return the cached folder of a repository, named by its commit, after downloading missing files silently."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         return Path(
             snapshot_download(repository, allow_patterns=list(patterns), tqdm_class=_silent_bar(), **hub)
         )
     except Exception as error:  # the HTTP library may raise anything
-        reason = _explain(error, repository, hub)
+        if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
+            error = error.__cause__  # why the look-up failed; the other only tells of the cache
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
     # Raised here, since the caught error keeps the request with its authorization header.
+    if isinstance(token := hub.get("token"), str) and token:
+        reason = reason.replace(token, "***")
     raise CheckpointError(
-        f"cannot get {repository} from the Hugging Face Hub: {without_token(reason, hub.get('token'))}"
+        f"cannot get {repository} from the Hugging Face Hub: {reason:.600}; check name, revision and token=, go "
+        "online, or pass a local folder that holds it"
     )
-
-
-def _explain(error: Exception, repository: str, hub: HubOptions) -> str:
-    """Why a download failed and what to do, in one line."""
-    from huggingface_hub import errors
-
-    revision, cache_dir = hub.get("revision"), hub.get("cache_dir")
-    if isinstance(error.__cause__, errors.HfHubHTTPError):
-        error = error.__cause__  # the look-up's error; the other only says that the cache is empty
-    if isinstance(error, errors.GatedRepoError):
-        return "access is restricted; ask for it on the repository's page, then pass token="
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return "no such repository, and no such local folder; check the name, or pass token= if it is private"
-    if isinstance(error, errors.RevisionNotFoundError):
-        return f"it has no revision {revision!r}; pass a branch, tag or commit that it has"
-    if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
-        at = f" at revision {revision!r}" if revision else ""
-        where = f"the cache {cache_dir}" if cache_dir else "the cache"
-        return (
-            f"it is not, or not completely, in {where}{at}, and the network is off or out of reach;"
-            f" go online once, or pass a local folder that holds {repository}"
-        )
-    if isinstance(error, errors.HfHubHTTPError):
-        status = getattr(error.response, "status_code", "an error")
-        return f"the Hub answered {status}; check the token and the name, or try again later"
-    first_line = str(error).strip().partition("\n")[0][:200]
-    return f"{type(error).__name__}: {first_line}; try again, or pass a local folder"
 
 
 def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
@@ -84,7 +68,7 @@ def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
 
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
-_HUB_FILES: Final = (CONFIG, SAFETENSORS_INDEX, *FILES, "model-*-of-*.safetensors")
+_HUB_FILES: Final = (CONFIG, *FILES)
 
 
 def local_folder(name: str | Path | None) -> Path | None:

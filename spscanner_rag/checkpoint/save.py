@@ -1,4 +1,4 @@
-"""Save a checkpoint: a folder that appears, or changes, as a whole.
+"""Save a checkpoint: a folder whose content changes as a whole.
 
 The files of a checkpoint cannot be replaced together, and its folder may hold others or be a mount point. So a
 complete new checkpoint first gets its place within the folder, by one rename; from then on `current_files` finds
@@ -8,6 +8,7 @@ it there. Its files then replace the old ones, and the place is removed; after a
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from uuid import uuid4
 import torch
 from safetensors import SafetensorError
 from safetensors.numpy import save
+from safetensors.torch import save as save_tensors
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
@@ -59,9 +61,8 @@ def save_checkpoint(
 ) -> None:
     """Write ``config.json``, the weights, ``tokenizer.json``, word vectors and encoder.
 
-    A new folder appears complete or not at all. In an existing one each of these files is replaced by a complete
-    one, and every other file is left alone; whenever the program is killed, either the old checkpoint or the new
-    one loads from the folder.
+    Each of these files is replaced by a complete one, and every other file of the folder is left alone; whenever
+    the program is killed, the old checkpoint, if there was one, or the new one loads.
 
     The tokenizer is written without truncation and padding; None writes none. ``dtype`` is that of the weights, by
     default the model's, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Word vectors
@@ -86,14 +87,14 @@ def save_checkpoint(
         json.dumps(settings.training)
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"settings.training: {error}; expected what JSON can hold") from None
-    inside = folder.is_dir()
-    staging = (folder if inside else folder.parent) / f".{folder.name}-{uuid4().hex}.partial"
+    is_new = not folder.exists()
+    staging = folder / f".{folder.name}-{uuid4().hex}.partial"
     try:
         staging.mkdir(parents=True)
         if tokenizer is not None:
             (staging / TOKENIZER).write_text(without_limits(tokenizer).to_str(), encoding="utf-8")
         if word_vectors is not None:
-            write_word_vectors(staging / WORD_VECTORS, word_vectors)
+            (staging / WORD_VECTORS).write_bytes(save(word_vectors.to_arrays()))
         if encoder is not None:
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
@@ -105,7 +106,7 @@ def save_checkpoint(
         config["spscanner"][DIGESTS][CONTENT] = digest_of_config(config)
         (staging / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
-        _publish(staging, folder, inside=inside)
+        _replace_files(staging, folder)
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
         raise CheckpointError(
@@ -113,20 +114,9 @@ def save_checkpoint(
         ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-
-
-def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
-    if inside:
-        _replace_files(staging, folder)
-        return
-    for path in staging.iterdir():
-        fsync_file(path)
-    try:
-        staging.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        _replace_files(staging.rename(folder / staging.name), folder)  # another program was first
+        if is_new:
+            with suppress(OSError):  # it is not there, or no longer empty
+                folder.rmdir()
 
 
 def _tensors_to_save(
@@ -194,22 +184,14 @@ def _link(source: Path, target: Path) -> None:
         shutil.copymode(source, target)
 
 
-def write_word_vectors(path: Path, vectors: WordVectors) -> None:
-    """Write a table of word vectors, with the permissions of a new file: safetensors would make it private."""
-    path.write_bytes(save(vectors.to_arrays()))
-
-
 def write_encoder(path: Path, encoder: EncoderFile) -> None:
-    """Write an encoder to one file, its matrices in int8; the permissions are those of a new file."""
+    """Write an encoder to one file, its matrices in int8."""
     description = {
         "config": json.dumps({"model_type": "bert"} | asdict(encoder.shape)),
         "tokenizer": encoder.tokenizer.to_str(),
         "prefix": encoder.prefix,
         "first_token": json.dumps(encoder.first_token),
     }
-    path.touch()
-    mode = path.stat().st_mode
     cross = quantized(restored(encoder.cross or {}))
     tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
-    save_file(tensors, path, metadata=description)
-    path.chmod(mode)  # safetensors makes it private
+    path.write_bytes(save_tensors(tensors, metadata=description))

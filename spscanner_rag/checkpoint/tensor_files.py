@@ -23,11 +23,9 @@ from torch import Tensor
 from spscanner_rag.checkpoint.file_access import (
     PICKLED,
     SAFETENSORS,
-    SAFETENSORS_INDEX,
     CheckpointError,
     faults_of,
-    read_json,
-    refuse_pointer,
+    open_file,
 )
 from spscanner_rag.text.escaping import first_line
 
@@ -35,7 +33,7 @@ LARGEST_WEIGHT: Final = 1e6
 """No weight of a trained model comes near; a flipped bit of an exponent makes 1e10 to 1e38."""
 
 _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-_FORMATS: Final = (SAFETENSORS, SAFETENSORS_INDEX, PICKLED)
+_FORMATS: Final = (SAFETENSORS, PICKLED)
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change the ranking.
@@ -59,14 +57,14 @@ def has_weights(folder: Path) -> bool:
 
 
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
-    """The tensors of a folder: safetensors, shards or ``pytorch_model.bin``, renamed."""
+    """The tensors of a folder: ``model.safetensors``, else ``pytorch_model.bin``, renamed."""
     # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
     name = next((name for name in _FORMATS if os.path.lexists(folder / name)), None)
     if name is None:
-        raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}")
-    read = {SAFETENSORS: _safetensors_headers, SAFETENSORS_INDEX: _sharded_headers, PICKLED: _pickled_headers}
+        raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}, in one file")
+    read = _pickled_headers if name == PICKLED else _safetensors_headers
     headers: dict[str, TensorHeader] = {}
-    for header in read[name](folder / name):
+    for header in read(folder / name):
         name = rename(header.stored_name)
         if name in headers:
             raise CheckpointError(
@@ -105,12 +103,11 @@ def read_tensors(
     headers: Mapping[str, TensorHeader], *, device: torch.device | str, dtype: torch.dtype
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield names and verified copies one by one, in `stored_dtype`, without ``lm_head.weight``."""
-    for file in dict.fromkeys(header.file for header in headers.values()):
-        wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
-        for name, stored_name, tensor in _stored_tensors(file, wanted):
-            target = stored_dtype(name, dtype)
-            refuse_absurd(tensor, f"{file}: tensor {stored_name}", target)
-            yield name, tensor.to(device=device, dtype=target, copy=True)
+    wanted = {name: header for name, header in headers.items() if name not in _UNUSED}
+    for name, tensor in _stored_tensors(wanted):
+        target = stored_dtype(name, dtype)
+        refuse_absurd(tensor, f"{wanted[name].file}: tensor {wanted[name].stored_name}", target)
+        yield name, tensor.to(device=device, dtype=target, copy=True)
 
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
@@ -140,32 +137,12 @@ def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
     """Headers of one safetensors file, which the library checks against the length of the file."""
-    refuse_pointer(path)
-    with faults_of(path, "; download or save it again"), safe_open(path, framework="pt") as file:
+    again = "; download or save it again"
+    with open_file(path), faults_of(path, again), safe_open(path, framework="pt") as file:
         for name in file.keys():  # noqa: SIM118 - not a mapping
             part = file.get_slice(name)
             dtype = part.get_dtype()
             yield TensorHeader(path, name, tuple(part.get_shape()), dtype, dtype in _FLOATS)
-
-
-def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
-    weight_map = read_json(index).get("weight_map")
-    if not isinstance(weight_map, dict) or not all(isinstance(shard, str) for shard in weight_map.values()):
-        raise CheckpointError(f"{index}: no weight_map from tensors to files; expected one")
-    for shard in sorted(set(weight_map.values())):
-        if Path(shard).name != shard or "\\" in shard:
-            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file next to the index")
-        for header in _safetensors_headers(index.parent / shard):
-            if weight_map.pop(header.stored_name, None) != shard:
-                raise CheckpointError(
-                    f"{header.file}: tensor {header.stored_name} is not in {index.name} there"
-                )
-            yield header
-    if weight_map:
-        name, shard = next(iter(weight_map.items()))
-        raise CheckpointError(
-            f"{index.parent / shard}: tensor {name} is missing, which {index.name} promises"
-        )
 
 
 def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
@@ -184,15 +161,15 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
         yield TensorHeader(path, name, tuple(tensor.shape), dtype, readable)
 
 
-def _stored_tensors(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str, Tensor]]:
-    """Yield name, stored name and tensor, each mapped from the file rather than read as a whole."""
-    if path.name == PICKLED:
-        stored = map_pickled(path, "cpu")
-        yield from ((name, stored_name, stored[stored_name].detach()) for name, stored_name in wanted.items())
-        return
-    with safe_open(path, framework="pt") as file:
-        for name, stored_name in wanted.items():
-            yield name, stored_name, file.get_tensor(stored_name)
+def _stored_tensors(headers: Mapping[str, TensorHeader]) -> Iterator[tuple[str, Tensor]]:
+    """Yield name and tensor, each mapped from their one file rather than read as a whole."""
+    for path in {header.file for header in headers.values()}:
+        if path.name == PICKLED:
+            stored = map_pickled(path, "cpu")
+            yield from ((name, stored[header.stored_name].detach()) for name, header in headers.items())
+            continue
+        with safe_open(path, framework="pt") as file:
+            yield from ((name, file.get_tensor(header.stored_name)) for name, header in headers.items())
 
 
 _CRC32_BLOCK: Final = 2**20
@@ -204,9 +181,9 @@ _REBUILDING: Final = frozenset({"_rebuild_tensor_v2", "_rebuild_parameter", "_re
 
 def check_pickled(path: Path) -> None:
     """Raise `CheckpointError` for a damaged file, and for a pickle of anything but dense tensors by name."""
-    refuse_pointer(path)
-    if not zipfile.is_zipfile(path):
-        raise CheckpointError(f"{path}: truncated, or older than torch 1.6; {_AGAIN}")
+    with open_file(path) as file:
+        if not zipfile.is_zipfile(file):
+            raise CheckpointError(f"{path}: truncated, or older than torch 1.6; {_AGAIN}")
     try:
         with zipfile.ZipFile(path) as archive:
             pickled = _checked_pickle(path, archive)
@@ -243,13 +220,17 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
 def _checked_pickle(path: Path, archive: zipfile.ZipFile) -> bytes:
     """The pickle of an archive, after comparing every part's CRC32: torch does not, when it maps the file."""
     parts = archive.infolist()
+    names = {part.filename.lower() for part in parts}  # torch finds a part by its name in any case
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
-        raise CheckpointError(f"{path}: a compressed archive, which torch.save does not write; {_AGAIN}")
-    if sum(part.file_size for part in parts) > path.stat().st_size:
-        raise CheckpointError(f"{path}: damaged (its parts are larger than the file); {_AGAIN}")
-    # torch finds a part by its name in any case, so none may have a double that is not checked
-    if len({part.filename.lower() for part in parts}) < len(parts):
-        raise CheckpointError(f"{path}: damaged (two of its parts have the same name); {_AGAIN}")
+        fault = "a compressed part"
+    elif sum(part.file_size for part in parts) > path.stat().st_size:
+        fault = "parts larger than the file"
+    elif len(names) < len(parts):
+        fault = "two parts of one name"
+    else:
+        fault = ""
+    if fault:
+        raise CheckpointError(f"{path}: damaged ({fault}); {_AGAIN}")
     pickles = [part for part in parts if part.filename.lower().endswith("data.pkl")]
     if len(pickles) != 1 or pickles[0].file_size > _LARGEST_PICKLE:
         raise CheckpointError(

@@ -9,7 +9,7 @@ from typing import Any, Final, Unpack
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.file_access import TOKENIZER, Check, CheckpointError, read_bytes
-from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
+from spscanner_rag.checkpoint.hub import HubOptions, download, local_path
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.escaping import first_line
 from spscanner_rag.text.tokenization import is_fault_of_tokenizers
@@ -46,17 +46,11 @@ def find_tokenizer(
             raise CheckpointError(
                 f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add the file"
             )
-    else:
-        path = Path(given).expanduser()
-        if path.exists():
-            return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
-        if isinstance(given, Path) or is_local_path(given):
-            raise CheckpointError(
-                f"tokenizer {given}: no such file or folder; expected a {TOKENIZER} or a Hub id"
-            )
+    elif (path := local_path(given, "tokenizer")) is not None:
+        return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
     hub.pop("revision", None)
     try:
-        fetched = download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub)
+        fetched = download(str(given or PUBLISHED_TOKENIZER), (TOKENIZER,), **hub)
     except CheckpointError as error:
         raise CheckpointError(
             f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH (--tokenizer PATH)"

@@ -8,21 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from spscanner_rag.checkpoint.whole_file import own_unfinished, replacing
+from spscanner_rag.checkpoint.whole_file import replacing
 
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
 """Unfinished files, and folders of checkpoints, that have a name of their own."""
 
 
 @contextmanager
-def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
     A killed program leaves ``NAME.part`` behind, and the next attempt replaces it, so only one program may write
-    the same file at a time. With ``shared`` each writer has an unfinished file of its own: the last one wins. An
-    existing file keeps its permissions.
+    the same file at a time. An existing file keeps its permissions.
     """
-    unfinished = own_unfinished(path) if shared else path.with_name(f"{path.name}.part")
+    unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)  # may also be a link that leads elsewhere
     with replacing(path, unfinished):
         yield unfinished

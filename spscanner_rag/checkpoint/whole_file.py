@@ -27,7 +27,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
-    unfinished = own_unfinished(target)
+    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")  # a name that nobody else takes
     with replacing(target, unfinished), unfinished.open("xb") as file:
         if target.exists():  # before the content is in the file, so that nobody else can read it
             shutil.copymode(target, unfinished)
@@ -70,11 +70,6 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
 def is_special(path: Path) -> bool:
     """True if a path is a device, a named pipe or a folder: there is no content to protect."""
     return path.exists() and not path.is_file()
-
-
-def own_unfinished(target: Path) -> Path:
-    """A name beside the target that nobody else takes."""
-    return target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")
 
 
 @contextmanager

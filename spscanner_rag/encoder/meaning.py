@@ -32,6 +32,7 @@ MOST_BYTES: Final = 2**28  # of the vectors that are kept for further questions:
 _QUESTIONS_KEPT = 256
 _LARGEST_WEIGHT = 1000.0
 _WAIT_SECONDS = 0.025
+_TEXTS_READ_AT_ONCE = 64  # of so many locks each text has one
 
 _UNRELATED: Final = (
     ("Who painted the ceiling of the chapel?", "The pump is switched off before the filter is rinsed."),
@@ -140,8 +141,7 @@ class Meaning:
     def new_locks(self) -> None:
         """Forget who holds what: in a forked child nobody does."""
         self._lock = threading.Lock()
-        # of each text that is read, and how many wait
-        self._readers: dict[str, tuple[threading.RLock, int]] = {}
+        self._reading = [threading.RLock() for _ in range(_TEXTS_READ_AT_ONCE)]
 
     def vectors(
         self,
@@ -156,7 +156,7 @@ class Meaning:
         """
         sentences = fold_texts(sentences)
         key = digest_of(sentences)
-        with self._alone(key, lambda: after_step(0)):  # another thread may be about to keep them
+        with self._alone(key, after_step):  # another thread may be about to keep them
             kept = self._stored(key, len(sentences))
             if kept is None:
                 laid = self.encoder.laid(sentences)
@@ -182,27 +182,18 @@ class Meaning:
         return kept
 
     @contextmanager
-    def _alone(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
+    def _alone(self, key: str, after_step: Callable[[int], None]) -> Iterator[None]:
         """Let no other thread read the same text; others are read beside it, a short one beside a long one.
 
-        ``wait`` is called again and again while another thread reads it, which may need what this one holds. A
-        thread whose ``after_step`` asks for a text that it is reading reads it there too.
+        A thread whose ``after_step`` asks for a text that it is reading reads it there too.
         """
-        with self._lock:
-            lock, waiting = self._readers.get(key, (threading.RLock(), 0))
-            self._readers[key] = lock, waiting + 1
+        lock = self._reading[int(key, 16) % len(self._reading)]
+        while not lock.acquire(timeout=_WAIT_SECONDS):
+            after_step(0)  # the thread that reads may need what this one holds
         try:
-            while not lock.acquire(timeout=_WAIT_SECONDS):
-                wait()
-            try:
-                yield
-            finally:
-                lock.release()
+            yield
         finally:
-            with self._lock:
-                lock, waiting = self._readers.pop(key, (lock, 1))  # none in a child that was forked meanwhile
-                if waiting > 1:
-                    self._readers[key] = lock, waiting - 1
+            lock.release()
 
     def known(self, key: str) -> SentenceVectors | None:
         """The vectors kept under the `digest_of` a text's sentences, if any."""

@@ -72,17 +72,6 @@ def test_an_unfinished_file_takes_the_place_at_the_end(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["scores.npy"]
 
 
-def test_a_shared_file_has_several_writers_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "scores.npy"
-    with whole_file(path, shared=True) as slow:
-        with whole_file(path, shared=True) as fast:
-            slow.write_text("slow")
-            fast.write_text("fast")
-        assert path.read_text() == "fast"
-    assert path.read_text() == "slow"
-    assert [each.name for each in tmp_path.iterdir()] == ["scores.npy"]
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "out"

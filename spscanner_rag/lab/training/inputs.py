@@ -9,7 +9,6 @@ from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     DIGESTS,
     PICKLED,
-    SAFETENSORS_INDEX,
     TOKENIZER,
     WORD_VECTORS,
     read_json,
@@ -47,7 +46,7 @@ def _of_checkpoint(folder: Path) -> list[Path]:
     section = read_json(folder / CONFIG).get("spscanner")
     recorded = section.get(DIGESTS) if isinstance(section, dict) else None
     checked = recorded if isinstance(recorded, dict) else {}
-    weights = [SAFETENSORS_INDEX, PICKLED, *sorted(path.name for path in folder.glob("*.safetensors"))]
+    weights = [PICKLED, *sorted(path.name for path in folder.glob("*.safetensors"))]
     return [folder / name for name in (CONFIG, TOKENIZER, WORD_VECTORS, *weights) if name not in checked]
 
 
