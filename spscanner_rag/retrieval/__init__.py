@@ -22,7 +22,7 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
-from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options
+from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.extras import install_line
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ __all__ = [
     "SentenceSearch",
     "check_json",
     "copied_metadata",
-    "hide_token",
     "install_line",
     "is_random_id",
     "join_pieces",

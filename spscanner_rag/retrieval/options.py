@@ -138,7 +138,7 @@ class SentenceSearch:
 
         def tokens(of: Answer[Item, Result]) -> int:
             if self.prompt is not None:
-                return count(self._prompt(query, of.found))
+                return count(self.prompt(query, list(of.found)))
             return sum(counted(of.sent(result) + SENT_SEPARATOR) for result in of.found)
 
         if tokens(answer) <= most:
@@ -162,13 +162,6 @@ class SentenceSearch:
                 "shorter question"
             )
         return answer
-
-    def _prompt(self, query: str, found: list[Result]) -> str:
-        assert self.prompt is not None
-        made: object = self.prompt(query, list(found))
-        if not isinstance(made, str):
-            raise TypeError(f"prompt: returned {type(made).__name__}; expected the text that is sent")
-        return made
 
     @property
     def at_once(self) -> int:

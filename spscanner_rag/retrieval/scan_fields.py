@@ -21,7 +21,7 @@ from spscanner_rag.retrieval.answers import ReturnNodes
 from spscanner_rag.retrieval.held import OwnFirstStage, ReadBounds, ReadTokens
 from spscanner_rag.retrieval.options import Prompt, SentenceSearch
 from spscanner_rag.retrieval.search import Selection
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token_in_fields
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.token_counts import budget_counter
@@ -128,7 +128,7 @@ class ScanFields(BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
         # Before all other validators, so that no error holds the token, not even in its input.
-        return no_info_before_validator_function(hide_token_in_fields, handler(source))
+        return no_info_before_validator_function(hide_token, handler(source))
 
     def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
         """The search with the values of the fields; ``arguments`` of one call override them. Loads nothing.

@@ -46,21 +46,15 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
     return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
 
 
-def hide_token(model_kwargs: object) -> object:
-    """The arguments, None for none, with a `HiddenToken` for a ``token``; another object is hidden as a whole."""
-    if model_kwargs is None or isinstance(model_kwargs, HiddenToken):
-        return model_kwargs or {}
-    if not isinstance(model_kwargs, Mapping):
-        return HiddenToken(model_kwargs)
-    options, token = split_token(model_kwargs)
-    return options if token.value is None else {**options, "token": token}
-
-
-def hide_token_in_fields(fields: object) -> object:
+def hide_token(fields: object) -> object:
     """A pydantic class's fields with the token hidden; before validation, since its errors hold the input."""
     if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
         return fields
-    return {**fields, "model_kwargs": hide_token(fields["model_kwargs"])}
+    given = fields["model_kwargs"] or {}
+    if isinstance(given, Mapping):
+        options, token = split_token(given)
+        given = options if token.value is None else {**options, "token": token}
+    return {**fields, "model_kwargs": given if isinstance(given, Mapping) else HiddenToken(given)}
 
 
 class ScorerChoice(NamedTuple):

@@ -10,8 +10,6 @@ from llama_index.core.schema import (
     Document,
     ImageNode,
     IndexNode,
-    NodeRelationship,
-    RelatedNodeInfo,
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -82,24 +80,3 @@ def test_a_node_of_an_own_class_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="node 'n' is Own; expected one of LlamaIndex's own node classes"):
         retriever.persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
-
-
-def test_documents_of_which_chunks_are_missing_are_read_whole_as_one_file(reader: Reader) -> None:
-    pages = [
-        Document(text=f"It rained on page {n}. Page {n} ends here.", id_=f"p{n}",
-                 metadata={"file_name": "a", "page_label": str(n)})
-        for n in (1, 2)
-    ]  # fmt: skip
-    chunks = [
-        TextNode(text=page.text[:20], metadata=page.metadata,
-                 relationships={NodeRelationship.SOURCE: page.as_related_node_info()})
-        for page in pages
-    ]  # fmt: skip
-    chunks.append(TextNode(text="", relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="p3")}))
-    documents = [*pages, Document(text="Nothing of this is held.", id_="p3")]
-    retriever = SPScannerRetriever(chunks, documents=documents, scorer=reader, order="document")
-    found = retriever.retrieve(QUERY)
-    assert [n.node.get_content() for n in found] == [
-        "It rained on page 1.", "Page 1 ends here.", "It rained on page 2.", "Page 2 ends here."
-    ]  # fmt: skip
-    assert len(reader.read) == 1

@@ -14,7 +14,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from llama_index.postprocessor.spscanner import Excerpt, SPScannerPostprocessor
+from llama_index.postprocessor.spscanner import ScannedNode, SPScannerPostprocessor
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
@@ -49,7 +49,7 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
 def test_scores_are_in_the_metadata_of_the_result_only(chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
     for result in post.postprocess_nodes(scored(chunks), query_str=QUERY):
-        assert isinstance(result, Excerpt)
+        assert isinstance(result, ScannedNode)
         assert result.metadata == {
             **result.node.metadata,
             "spscanner_logit": result.logit,

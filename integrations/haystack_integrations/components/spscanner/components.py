@@ -114,15 +114,9 @@ class _Component:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments, without a token; ``ValueError`` for an object that YAML cannot hold."""
+        """Return the arguments, without a token; a pipeline refuses to write objects among them."""
         given = {name: getattr(self._fields, name) for name in sorted(self._fields.model_fields_set)}
-        for name, value in given.items():
-            if (name in ("scanner", "scorer") and value is not None) or callable(value):
-                got = type(value).__name__
-                raise ValueError(
-                    f"{name}: got {got}, which cannot be written; expected model= or a name instead"
-                )
-            given[name] = str(value) if isinstance(value, Path) else value
+        given |= {name: str(value) for name, value in given.items() if isinstance(value, Path)}
         if "model_kwargs" in given:
             given["model_kwargs"] = {k: own for k, own in given["model_kwargs"].items() if k != "token"}
         return default_to_dict(self, **given)

@@ -58,24 +58,11 @@ class ScannedNode(NodeWithScore):
         """The name of the class in serialized components."""
         return "ScannedNode"
 
-    def scores(self) -> dict[str, float]:
-        """Logit, document score and what else there is, under their metadata keys."""
-        own = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
-        return {key: value for key, value in own.items() if value is not None}
-
-
-class Excerpt(ScannedNode):
-    """A sentence, or a node cut down to its sentences: a `ScannedNode` whose node was made from a given one."""
-
-    @classmethod
-    def class_name(cls) -> str:
-        """The name of the class in serialized components."""
-        return "Excerpt"
-
     @property
     def metadata(self) -> dict[str, Any]:
-        """A copy of the node's metadata with `scores`; write to ``node.metadata`` to change the node's."""
-        return {**self.node.metadata, **self.scores()}
+        """A copy of the node's metadata with the scores; write to ``node.metadata`` to change the node's."""
+        scores = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
+        return {**self.node.metadata, **{key: value for key, value in scores.items() if value is not None}}
 
 
 class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
@@ -107,10 +94,10 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         piece: int,
         pruned: tuple[str, dict[str, float]] | None,
     ) -> None:
-        node, kind = text.items[piece].node, ScannedNode
+        node = text.items[piece].node
         if pruned is not None:
-            node, kind = _pruned(node, *pruned), Excerpt
-        self.found.append(kind(node=node, **self.scores(best, text, piece)))
+            node = _pruned(node, *pruned)
+        self.found.append(ScannedNode(node=node, **self.scores(best, text, piece)))
 
     @override
     def content(self, of: NodeWithScore) -> str:
@@ -124,7 +111,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     def own_score(self, item: NodeWithScore) -> float | None:
         return item.score
 
-    def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> Excerpt:
+    def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> ScannedNode:
         node = text.items[hit.place.piece].node
         metadata = result_metadata(node.metadata) | {ID_KEY: name}
         metadata |= place_metadata(
@@ -146,7 +133,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
             relationships={NodeRelationship.SOURCE: source, NodeRelationship.PARENT: self._info(node)},
             **{key: getattr(node, key) for key in _TEMPLATES if hasattr(node, key)},
         )
-        return Excerpt(node=sentence, **self.scores(hit, text, hit.place.piece))
+        return ScannedNode(node=sentence, **self.scores(hit, text, hit.place.piece))
 
     def _info(self, node: BaseNode) -> RelatedNodeInfo:
         return RelatedNodeInfo(

@@ -1,7 +1,6 @@
 """The retriever: finds the best sentences of whole documents."""
 
-from collections.abc import Mapping, Sequence
-from inspect import Parameter, signature
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -41,19 +40,13 @@ class NodeRetrieverFields(RetrieverFields):
         return self
 
     def shown(self) -> str:
-        """``name=value`` of the number, the first stage and what was given; of an object its class."""
+        """``name=value`` of the number, the first stage and what was given."""
         values = {"similarity_top_k": self.similarity_top_k, "first_stage": self.stage}
         values |= {
             name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
         }
         values.pop("retriever", None)  # shown as the first stage
-        return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: object) -> str:
-    if value is None or isinstance(value, str | int | float | Mapping):
-        return repr(value)
-    return str(getattr(value, "__name__", f"<{type(value).__name__}>"))
+        return ", ".join(f"{name}={value!r:.60}" for name, value in values.items())
 
 
 class SPScannerRetriever(BaseRetriever):
@@ -226,12 +219,3 @@ class SPScannerRetriever(BaseRetriever):
             found,
             cancelled,
         )
-
-
-def _all_parameters() -> list[Parameter]:
-    named = [each for each in signature(SPScannerRetriever).parameters.values() if each.name != "options"]
-    return [*named, *signature(NodeRetrieverFields).parameters.values()]
-
-
-# So that help() and editors show the fields that ``options`` stands for.
-SPScannerRetriever.__signature__ = signature(SPScannerRetriever).replace(parameters=_all_parameters())  # type: ignore[attr-defined]

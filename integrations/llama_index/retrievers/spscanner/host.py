@@ -1,7 +1,7 @@
 """LlamaIndex's nodes for the held corpus, and those of an index."""
 
 import inspect
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -67,13 +67,7 @@ class NodeHost(Host[NodeWithScore]):
     @override
     def join(self, items: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
         sources = source_texts(map(self.document, items), self.documents, self.docstore)
-        texts = read_nodes(items, sources, document_key=self.document_key)
-        partial = _not_covered(sources, texts)
-        wholes = [whole for name in partial if (whole := self._whole(name)) is not None]
-        if not wholes:
-            return texts
-        scored = [NodeWithScore(node=whole) for whole in wholes]
-        return read_nodes([*items, *scored], sources, document_key=self.document_key)
+        return read_nodes(items, sources, document_key=self.document_key)
 
     @override
     def finder(
@@ -117,12 +111,6 @@ class NodeHost(Host[NodeWithScore]):
         documents = {document.node_id: document for document in held["document"]}
         return replace(self, documents=documents), [NodeWithScore(node=node) for node in held["node"]]
 
-    def _whole(self, name: str) -> BaseNode | None:
-        document = self.documents.get(name)
-        if document is None and self.docstore is not None:
-            document = self.docstore.get_document(name, raise_error=False)
-        return document if document is not None and source_id(document) == name else None
-
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
     """Nodes as a corpus holds them; index nodes get the object that ``objects`` has for them.
@@ -153,21 +141,6 @@ class FollowedAnswer(NodeAnswer):
             super().add_sentence(hit, text)
         elif all(found.node is not node for found in self.found):
             self.add_piece(hit, text, hit.place.piece, None)
-
-
-def _not_covered(names: Iterable[Hashable], texts: Sequence[ReadText[NodeWithScore]]) -> list[str]:
-    """Those documents whose nodes leave out some of their text other than white space."""
-    wanted, found = set(names), {}
-    for text in texts:
-        joined = text.joined
-        for run in joined.runs:
-            if run.source in wanted and run.source not in found:
-                end, parts = run.start, []
-                for placed in joined.touching(run.start, run.end):
-                    parts.append(joined.text[end : placed.start])
-                    end = max(end, placed.end)
-                found[run.source] = any(map(str.strip, [*parts, joined.text[end : run.end]]))
-    return [str(name) for name in names if found.get(name)]
 
 
 def _record(node: BaseNode) -> dict[str, Any]:
