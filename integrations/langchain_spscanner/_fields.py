@@ -8,14 +8,6 @@ from pydantic import Field, PrivateAttr, SkipValidation, field_serializer, field
 
 from langchain_spscanner._documents import DocumentHost, own_copies
 from spscanner_rag.retrieval import HeldCorpus, ScanFields
-from spscanner_rag.scorers import check_query
-
-
-def require_query(query: object) -> str:
-    """Return the query; raise ``ValueError`` if there is none, `TypeError` if it is not a string."""
-    if query is None:
-        raise ValueError("query: got None; expected a question or key words")
-    return check_query(query)
 
 
 class DocumentFields(ScanFields):

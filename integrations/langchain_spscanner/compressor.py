@@ -7,9 +7,9 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, Wholes, read
-from langchain_spscanner._fields import DocumentFields, require_query
+from langchain_spscanner._fields import DocumentFields
 from spscanner_rag.retrieval import SentenceSearch, off_loop
-from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 
 class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
@@ -42,18 +42,18 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         documents : sequence of Document
             Not changed. If they have no text, no model is loaded.
         query : str
-            The question; ``ValueError`` if it is empty or None.
+            The question; ``ValueError`` if it is empty, ``TypeError`` without one.
         callbacks : optional
             Not used: a compressor has no traced run of its own.
         """
-        return self._compressed(documents, require_query(query), self._search())
+        return self._compressed(documents, check_query(query), self._search())
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
-        query, search = require_query(query), self._search()
+        query, search = check_query(query), self._search()
         return await off_loop(
             lambda cancelled: self._compressed(documents, query, search, cancelled), search.at_once
         )

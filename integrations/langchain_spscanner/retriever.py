@@ -13,9 +13,9 @@ from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
-from langchain_spscanner._fields import DocumentFields, require_query
+from langchain_spscanner._fields import DocumentFields
 from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, SentenceSearch, off_loop
-from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
 
@@ -226,7 +226,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        require_query(query)
+        check_query(query)
         chosen_by = arguments.pop("filter", self.filter)
         _check_filter(chosen_by)
         selecting = {name: arguments.pop(name) for name in _SELECTING if name in arguments}

@@ -47,9 +47,10 @@ class ChunkLocator:
     def _search(self, text: str, after: int) -> Location | None:
         squeezed, places = self._squeezed
         wanted = "".join(text.split())
-        at = squeezed.find(wanted, int(np.searchsorted(places, max(after, 0))))
+        first = int(np.searchsorted(places, max(after, 0)))
+        at = squeezed.find(wanted, first)
         if at < 0:
-            at = squeezed.find(wanted)
+            at = squeezed.find(wanted, 0, first + len(wanted))
         if at < 0:
             return None
         start, end = int(places[at]), int(places[at + len(wanted) - 1]) + 1

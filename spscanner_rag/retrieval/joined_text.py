@@ -1,31 +1,16 @@
 """Several pieces joined to one text, with a map from its spans back to the pieces and their sources."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import accumulate
 from typing import NamedTuple
 
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
 RUN_SEPARATOR = "\n\n"
 CONTINUED = "\n"  # stands before a run that continues the sentence of the run before it, as on the next page
-
-
-class SpanIndex:
-    """Tells which of many spans, sorted by their start, overlap a given span."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        self._starts: list[int] = []
-        self._reach: list[int] = []  # the largest end among each span and those before it
-        for start, end in spans:
-            self._starts.append(start)
-            self._reach.append(max(end, self._reach[-1] if self._reach else end))
-
-    def near(self, start: int, end: int) -> range:
-        """Indices of those that may overlap the given span, of which the first does; no others do."""
-        return range(bisect_right(self._reach, start), bisect_left(self._starts, end))
 
 
 class Run(NamedTuple):
@@ -74,35 +59,31 @@ class JoinedText:
 
     def touches(self, start: int, end: int) -> bool:
         """Whether any piece overlaps the span."""
-        return bool(self._spans.near(start, end))
+        return bool(self._near(start, end))
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:
         """Starts of the stretches that are cut into sentences each on its own: the runs that continue none."""
         return tuple(run.start for run in self.runs if not run.continues)
 
-    def run_at(self, position: int) -> Run:
-        """The last run that begins at a position or before it."""
-        return self.runs[max(0, bisect_right(self.runs, position, key=lambda run: run.start) - 1)]
-
     def place(self, start: int, end: int) -> Place:
         """Where a span comes from. It must overlap a piece."""
         places = list(self.places(start, end))
         first = places[0]
-        if len(places) == sum(1 for _ in self._runs_of(start, end)):
+        if len(places) == len(self.runs_of(start, end)):
             return first
         return Place(first.piece, None, None, first.source, None, None)
 
     def places(self, start: int, end: int) -> Iterator[Place]:
         """Where the parts of a span come from, run by run; the runs without a piece there are left out."""
-        for run in self._runs_of(start, end):
+        for run in self.runs_of(start, end):
             if self.touches(max(start, run.start), min(end, run.end)):
                 yield self._place_in_run(max(start, run.start), min(end, run.end), run)
 
-    def _runs_of(self, start: int, end: int) -> Iterator[Run]:
-        first = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
-        own = takewhile(lambda run: run.start < end, islice(self.runs, first, None))
-        return (run for run in own if run.end > start)
+    def runs_of(self, start: int, end: int) -> list[Run]:
+        """The runs that overlap a span."""
+        first = bisect_right(self.runs, start, key=lambda run: run.end)
+        return list(self.runs[first : bisect_left(self.runs, end, key=lambda run: run.start)])
 
     def _place_in_run(self, start: int, end: int, run: Run) -> Place:
         touching = list(self.touching(start, end))
@@ -121,13 +102,19 @@ class JoinedText:
 
     def touching(self, start: int, end: int) -> Iterator[Placed]:
         """The pieces that overlap the span, in order."""
-        for number in self._spans.near(start, end):
+        for number in self._near(start, end):
             if self.placed[number].end > start:
                 yield self.placed[number]
 
+    def _near(self, start: int, end: int) -> range:
+        """Indices of the pieces that may overlap a span, of which the first does; no others do."""
+        last = bisect_left(self.placed, end, key=lambda placed: placed.start)
+        return range(bisect_right(self._reach, start), last)
+
     @cached_property
-    def _spans(self) -> SpanIndex:
-        return SpanIndex((placed.start, placed.end) for placed in self.placed)
+    def _reach(self) -> list[int]:
+        """The largest end among each piece and those before it."""
+        return list(accumulate((placed.end for placed in self.placed), max))
 
 
 class JoinedTextBuilder:

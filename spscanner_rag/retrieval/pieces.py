@@ -142,10 +142,12 @@ def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece
         if any(pieces[number].start is not None for number in chain):
             continue
         for number in chain:
-            at = base.text.find(pieces[number].text)
-            run = base.run_at(at) if at >= 0 else None
-            if run and run.source_start is not None and at + len(pieces[number].text) <= run.end:
-                found[number] = replace(pieces[number], start=run.source_start + at - run.start)
+            text = pieces[number].text
+            at = base.text.find(text)
+            runs = base.runs_of(at, at + len(text)) if at >= 0 else ()
+            for run in runs:
+                if run.source_start is not None and run.start <= at and at + len(text) <= run.end:
+                    found[number] = replace(pieces[number], start=run.source_start + at - run.start)
     return found
 
 

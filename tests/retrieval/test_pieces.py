@@ -374,7 +374,7 @@ def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, w
             looked_at += next(n for n, _ in enumerate(text.touching(start, start + 20), start=1))
             assert text.place(start, start + 20).piece in (0, 1)
         else:
-            looked_at += len(text._spans.near(start, start + 20)) if start > len(document) else 1
+            looked_at += len(text._near(start, start + 20)) if start > len(document) else 1
     assert looked_at <= len(text.text)
 
 

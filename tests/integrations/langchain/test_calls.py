@@ -67,7 +67,7 @@ def test_arguments_of_a_call(word_scorer: Any, documents: list[Document], asynch
         (QUERY, {"max_tokens": -1}, "max_tokens: got -1"),
         (QUERY, {"filter": 3}, "filter: got int; expected a function of a Document"),
         (QUERY, {"max_tokens": 9}, "WordScorer counts no tokens; expected count_tokens"),
-        *((query, {}, f"query: got {query!r}; expected a question") for query in ("", " \n", None)),
+        *((query, {}, f"query: got {query!r}; expected a question") for query in ("", " \n")),
     ],
 )
 def test_what_is_refused_before_any_event(

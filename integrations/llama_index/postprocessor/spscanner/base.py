@@ -26,13 +26,12 @@ from llama_index.postprocessor.spscanner.nodes import (
     AUTO,
     GroupBy,
     by_id,
-    query_text,
     read_found,
     with_scores,
 )
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 dispatcher = get_dispatcher(__name__)
 
@@ -104,7 +103,8 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query, given, search = query_text(query_bundle), with_scores(nodes), self._search()
+        query = check_query(query_bundle.query_str if query_bundle else None)
+        given, search = with_scores(nodes), self._search()
         with self._reranking(query_bundle, given, search) as found:
             found.extend(self._sentences(query, given, search))
         return found
@@ -113,7 +113,8 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query, given, search = query_text(query_bundle), with_scores(nodes), self._search()
+        query = check_query(query_bundle.query_str if query_bundle else None)
+        given, search = with_scores(nodes), self._search()
         with self._reranking(query_bundle, given, search) as found:
             if given:
                 found.extend(

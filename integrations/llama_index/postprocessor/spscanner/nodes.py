@@ -11,13 +11,11 @@ from llama_index.core.schema import (
     MetadataMode,
     NodeRelationship,
     NodeWithScore,
-    QueryBundle,
     RelatedNodeInfo,
 )
 from llama_index.core.storage.docstore import BaseDocumentStore
 
 from spscanner_rag.retrieval import ID_KEY, Piece, ReadText, join_pieces, page_number
-from spscanner_rag.scorers import check_query
 
 AUTO = "auto"  # the `document_key` for which pages of one file are one document
 _FILES = ("file_path", "file_name")
@@ -27,14 +25,6 @@ _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may dro
 _SHORTEST_WITHOUT_FILE = 32  # characters; a shorter text may be in a document by chance
 
 GroupBy = Literal["document", "node"]
-
-
-def query_text(query: QueryBundle | str | None) -> str:
-    """The question; raises ``ValueError`` if there is none."""
-    text = query.query_str if isinstance(query, QueryBundle) else query
-    if text is None:
-        raise ValueError("query_bundle is None; expected a question: pass query_str=... or query_bundle=...")
-    return check_query(text)
 
 
 def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore]:

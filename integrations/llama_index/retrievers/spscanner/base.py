@@ -13,10 +13,10 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from pydantic import SkipValidation, model_validator
 
 from llama_index.postprocessor.spscanner.base import dispatcher
-from llama_index.postprocessor.spscanner.nodes import AUTO, by_id, query_text
+from llama_index.postprocessor.spscanner.nodes import AUTO, by_id
 from llama_index.retrievers.spscanner.host import FollowedAnswer, NodeHost, as_items, index_nodes, node_filter
 from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, off_loop
-from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 
 class NodeRetrieverFields(RetrieverFields):
@@ -211,7 +211,7 @@ class SPScannerRetriever(BaseRetriever):
 
         return self._search.answer_from(
             self._held,
-            query_text(query),
+            check_query(query.query_str),
             self._first_stage,
             self._bounds,
             FollowedAnswer,
