@@ -47,18 +47,13 @@ def overwrite(name: str, folder: Path, rng: random.Random) -> None:
 
 def exchange(name: str, folder: Path, rng: random.Random) -> None:
     """The file of another checkpoint, as a copy or a link, or another file of this one."""
-    path, other = folder / name, folder.parent / OTHER / name
-    path.unlink()
+    others = sorted(path for path in folder.iterdir() if path.name != name)
+    other = rng.choice([folder.parent / OTHER / name, rng.choice(others)])
+    (folder / name).unlink()
     if rng.random() < 0.5:
-        shutil.copy(other, path)
+        shutil.copy(other, folder / name)
     else:
-        path.symlink_to(other)
-
-
-def confuse(name: str, folder: Path, rng: random.Random) -> None:
-    """Another file of the same folder."""
-    others = sorted(path.name for path in folder.iterdir() if path.name != name)
-    shutil.copy(folder / rng.choice(others), folder / name)
+        (folder / name).symlink_to(other)
 
 
 def replace_by_special(name: str, folder: Path, rng: random.Random) -> None:
@@ -179,7 +174,7 @@ def exchange_digests(folder: Path, rng: random.Random) -> None:
 
 
 def byte_damages(*names: str) -> dict[str, Damage]:
-    kinds = (flip_bits, truncate, lengthen, overwrite, exchange, confuse, replace_by_special)
+    kinds = (flip_bits, truncate, lengthen, overwrite, exchange, replace_by_special)
     return {f"{name_of(kind)}: {name}": partial(kind, name) for kind in kinds for name in names}
 
 

@@ -3,16 +3,10 @@
 import io
 import json
 import random
-from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core.schema import Document, NodeWithScore
 
-from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
-from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
@@ -26,11 +20,11 @@ from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_texts import KINDS, check_result
+from tests.integrations.hosts import ALL, Doc
 
 pytestmark = pytest.mark.timeout(120)
 TRIES = pytest.mark.parametrize("tries", [1, pytest.param(15, marks=pytest.mark.slow)])
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)
-Span = tuple[int, int]
 
 
 def drawn(kind: str, seed: int, size: int) -> tuple[str, str]:
@@ -50,26 +44,6 @@ def test_scan(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) ->
             check_result(tiny_scanner.scan(query, text), text)
 
 
-def from_llama_index(found: list[NodeWithScore], text: str) -> set[Span]:
-    spans = set()
-    for result in found:
-        node: Any = result.node
-        assert text[node.start_char_idx : node.end_char_idx] == node.text
-        assert np.isfinite(result.score)
-        spans.add((node.start_char_idx, node.end_char_idx))
-    return spans
-
-
-def from_langchain(found: list[LangChainDocument], text: str) -> set[Span]:
-    spans = set()
-    for result in found:
-        start, end = result.metadata["start_index"], result.metadata["end_index"]
-        assert text[start:end] == result.page_content
-        assert np.isfinite(result.metadata["relevance_score"])
-        spans.add((start, end))
-    return spans
-
-
 @TRIES
 @EACH_KIND
 def test_classes_of_both_frameworks(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
@@ -77,17 +51,12 @@ def test_classes_of_both_frameworks(kind: str, tries: int, tiny_scanner: Scanner
         query, text = drawn(kind, seed, 600)
         with attempt(f"frameworks: {kind}"):
             expected = {(s.start, s.end) for s in tiny_scanner.scan(query, text).sentences}
-            node = Document(text=text, id_="d", metadata={"title": text[:30]})
-            document = LangChainDocument(text, id="d", metadata={"source": text[:30]})
-            post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, documents=[node])
-            llama = LlamaRetriever([node], scanner=tiny_scanner, similarity_top_k=None)
-            compressor = SPScannerCompressor(scanner=tiny_scanner, k=None, documents=[document])
-            retriever = SPScannerRetriever.from_documents([document], scanner=tiny_scanner, k=None)
-            asked = post.postprocess_nodes([NodeWithScore(node=node)], query_str=query)
-            assert from_llama_index(asked, text) == expected
-            assert from_llama_index(llama.retrieve(query), text) == expected
-            assert from_langchain(list(compressor.compress_documents([document], query)), text) == expected
-            assert from_langchain(retriever.invoke(query), text) == expected
+            for host in ALL:
+                found = host.ask([Doc(text, "d", {"source": text[:30]})], query, scanner=tiny_scanner, k=None)
+                assert {each.span for each in found} == expected
+                for each in found:
+                    assert text[slice(*each.span)] == each.text
+                    assert np.isfinite([each.score, each.logit]).all()
 
 
 @TRIES

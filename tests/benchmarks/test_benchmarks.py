@@ -54,7 +54,6 @@ def test_speed_of_readings(speed: Any) -> None:
         for kind in ("torch", "transformers"):
             row = results[f"tiny, float32, {kind}, {tokens} tokens"]
             assert row["tokens/s"] == pytest.approx(1e3 * tokens / row["ms"])
-            assert row["share, projections only"] > 0
         assert "CUDA" in results[f"tiny, float32, mamba-ssm, {tokens} tokens"]
 
 
@@ -63,10 +62,8 @@ def test_speed_of_rerankers(measured: Any) -> None:
     pytest.importorskip("sentence_transformers")
     results = measured("rerankers", "--size", "tiny", "--passages", 3, "--tokens", 40, "--repeats", 1)
     assert results["tokens of a query"] > 120
-    for kind in ("Mamba-1", "Mamba-2", "transformer"):
-        row = results[kind]
+    for row in (results[kind] for kind in ("Mamba-1", "Mamba-2", "transformer")):
         assert row["tokens/s"] == pytest.approx(results["tokens of a query"] * row["queries/s"])
-        assert row["times the first"] == pytest.approx(results["Mamba-1"]["queries/s"] / row["queries/s"])
 
 
 @pytest.mark.slow
@@ -101,23 +98,13 @@ def test_work_of_the_130m_shape() -> None:
 
 
 @pytest.mark.slow
-def test_memory_and_time_of_a_small_model(measured: Any, tiny_checkpoint: Path) -> None:
+def test_a_small_model_imports_and_a_small_corpus(measured: Any, tiny_checkpoint: Path) -> None:
     common = ("--model", tiny_checkpoint, "--scale", 0.01)
     assert {"peak MB, 300 characters", "peak MB, 30,000 characters"} < set(measured("memory", *common))
     assert measured("linear", *common, "--repeats", 1)["characters per second"] > 0
-
-
-@pytest.mark.slow
-def test_import_times_every_name(measured: Any) -> None:
-    results = measured("import", "--repeats", 1)
-    assert {"seconds, import spscanner_rag", "seconds, from spscanner_rag import Scanner"} < set(results)
-
-
-@pytest.mark.slow
-def test_a_question_over_documents(measured: Any) -> None:
+    assert "seconds, from spscanner_rag import Scanner" in measured("import", "--repeats", 1)
     results = measured("corpus", "--documents", 6, "--characters", 2000, "--questions", 2)
     assert results["read_documents=5"]["document, %"] == 100
-    assert results["seconds, load all"] > 0
 
 
 @pytest.mark.slow

@@ -66,30 +66,19 @@ def test_other_weights_are_refused(folder: Path) -> None:
     assert load_checkpoint(folder).verified == ()
 
 
-@pytest.mark.parametrize(
-    ("value", "other"),
-    [
-        ('"reanchor_tokens": 256', '"reanchor_tokens": 257'),
-        ('"rms_norm": true', '"norm_epsilon": 1e-3, "rms_norm": true'),
-    ],
-)
-def test_an_edited_configuration_is_refused(folder: Path, value: str, other: str) -> None:
+def test_an_edited_configuration_is_refused(folder: Path) -> None:
     path = folder / "config.json"
-    before = path.read_text()
-    assert value in before
-    path.write_text(before.replace(value, other))
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(config.items())), indent=7))
+    load_checkpoint(folder)  # white space and order do not matter
+    config["spscanner"]["reanchor_tokens"] = 257
+    path.write_text(json.dumps(config))
     message = r"its SHA-256 is not spscanner\.sha256\.config of config\.json, .*remove that entry"
     refused(folder, path.name, message)
     changed = json.loads(path.read_text())
     del changed["spscanner"]["sha256"]["config"]  # changed on purpose; the other files are still checked
     path.write_text(json.dumps(changed))
     assert load_checkpoint(folder).verified == FILES[:2]
-
-
-def test_white_space_and_order_of_the_configuration_do_not_matter(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(dict(reversed(config.items())), indent=7))
-    load_checkpoint(folder)
 
 
 def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
@@ -107,7 +96,6 @@ def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
             r"spscanner\.sha256\.README\.md: unknown file; expected model\.safetensors",
         ),
         ({"tokenizer.json": "0" * 63}, r"spscanner\.sha256\.tokenizer\.json holds no SHA-256"),
-        ({"tokenizer.json": 3}, "holds no SHA-256"),
         ({"tokenizer.json": ["0" * 64]}, "holds no SHA-256"),
         ({"config": ["0" * 64]}, r"spscanner\.sha256\.config holds no SHA-256"),
         ({"config": "0" * 64}, r"its SHA-256 is not spscanner\.sha256\.config"),
@@ -116,13 +104,6 @@ def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
 def test_digests_that_are_none(folder: Path, value: object, message: str) -> None:
     edit_digests(folder, value)
     refused(folder, "config.json", message)
-
-
-def test_what_a_parser_finds_in_a_damaged_file_comes_after_its_digest(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text("{")
-    refused(folder, "tokenizer.json")
-    remove_digests(folder)
-    refused(folder, "tokenizer.json", "not a tokenizer")
 
 
 def test_a_fingerprint_is_of_what_the_model_computes(folder: Path, tmp_path: Path) -> None:

@@ -70,13 +70,8 @@ def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
         expected = model.state_dict()[name]
         assert tensor.dtype == (torch.float32 if kept else torch.bfloat16), name
         assert torch.equal(tensor, expected if kept else expected.bfloat16()), name
-
-
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.bool])
-def test_no_other_integer_precision(folder: Path, dtype: torch.dtype) -> None:
-    expected = rf"dtype is {dtype}; expected a floating-point one, as torch\.float32"
-    with refused(expected):
-        load_model(folder, dtype=dtype)
+    with refused(r"dtype is torch\.int8; expected a floating-point one, as torch\.float32"):
+        load_model(folder, dtype=torch.int8)
 
 
 @pytest.fixture
@@ -192,8 +187,6 @@ def test_a_new_head_is_the_same_every_time(base: Path) -> None:
     [
         (lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
          r"binary_head\.weight has shape \[2, 16\]"),
-        (lambda t: t.pop("match_embedding.weight"), r"match_embedding\.weight is missing"),
-        (lambda t: t.pop("lexical_prior.weight"), r"lexical_prior\.weight is missing"),
         (lambda t: t.pop("surroundings.weight"), r"surroundings\.weight is missing"),
         (lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
          r"layers\.2\.norm\.weight has no place"),
@@ -216,14 +209,8 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
          r"config\.json: vocab_size is 300, the tokenizer has ids up to 383"),
         (lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
          r"lexical\.least_units is 1000.*at most 1,000"),
-        (lambda c: c["spscanner"]["lexical"].update(least_units=10**6 + 1),
-         r"lexical\.least_units is 1000001"),
-        (lambda c: c["spscanner"].update(reanchor_tokens=10**400), r"spscanner\.reanchor_tokens is 1000"),
         (lambda c: c["spscanner"].update(window_tokens=2**31), r"spscanner\.window_tokens is 2147483648"),
-        (lambda c: c["ssm_cfg"].update(chunk_size=10**30), r"ssm_cfg\.chunk_size is 1000"),
         (lambda c: c["ssm_cfg"].update(dt_limit=[0, 10**400]), r"ssm_cfg\.dt_limit is \[0, 1000"),
-        (lambda c: c["ssm_cfg"].update(dt_limit=[0, 1e300]), r"ssm_cfg\.dt_limit is"),
-        (lambda c: c["ssm_cfg"].update(dt_limit=[1e30, 1e31]), r"ssm_cfg\.dt_limit is"),
         (lambda c: c.update({"a\nb": 1}), r"config\.json: a\\x0ab is not a key"),
         (lambda c: c.update(n_layer=10**4000), r"tensor backbone"),
         (lambda c: c.update(n_layer=10**9), r"tensor backbone\.layers\.2\.norm\.weight is missing"),

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import transformers
@@ -39,10 +38,8 @@ def test_int8_keeps_the_direction_of_vectors() -> None:
     ("key", "value", "match"),
     [
         ("model_type", "roberta", "model_type"),
-        ("hidden_act", "relu", "gelu"),
         ("position_embedding_type", "relative_key", "absolute"),
         ("hidden_size", 0, "hidden_size"),
-        ("hidden_size", 10**9, "hidden_size"),
         ("num_hidden_layers", 10**9, "num_hidden_layers"),
         ("num_attention_heads", 3, "multiple"),
         ("vocab_size", "many", "vocab_size"),
@@ -57,9 +54,3 @@ def test_impossible_sizes_are_refused(encoder_file: EncoderFile, key: str, value
     assert BertShape.from_dict(config) == encoder_file.shape
     with pytest.raises(ValueError, match=match):
         BertShape.from_dict(config | {key: value})
-
-
-def test_windows_do_not_see_each_other(encoder: TokenEncoder) -> None:
-    together = encoder.model.states(WINDOWS)
-    alone = torch.cat([encoder.model.states([window]) for window in WINDOWS])
-    np.testing.assert_allclose(together.numpy(), alone.numpy(), atol=1e-5)
