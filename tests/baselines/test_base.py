@@ -1,5 +1,4 @@
 import pickle
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,17 +33,6 @@ def test_equal_texts_are_one_and_other_units_another_and_what_fails_is_not_kept(
     assert kept.get("ab" * 2, UNITS, lambda: 1) == 1
     assert kept.get("abab", list(UNITS), lambda: 2) == 1
     assert kept.get("abab", [Unit(0, 2, "ab")], lambda: 3) == 3
-
-
-def test_threads_do_not_wait_for_one_another() -> None:
-    kept: TextCache[int] = TextCache(2)
-    inside = threading.Barrier(2, timeout=20)
-    threads = [threading.Thread(target=kept.get, args=(text, UNITS, inside.wait)) for text in ("a", "b")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-        assert not thread.is_alive()
 
 
 def test_pickled_without_what_it_keeps() -> None:

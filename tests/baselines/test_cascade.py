@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Cascade
 from spscanner_rag.baselines.base import Pair, Pointwise
 from spscanner_rag.baselines.cascade import UNREAD_LOGIT
@@ -100,15 +99,6 @@ def test_keyb_on_short_units_is_the_second_alone_and_never_reads_nothing() -> No
     second = Pairs()
     Cascade(BM25(), second, tokens=1).score_units("otters rest", TEXT, [Unit(0, len(TEXT), TEXT)])
     assert [text for _, text in second.read] == ["Otters and herons rest."]
-
-
-def test_a_scanner_as_a_stage(tiny_scanner: Scanner) -> None:
-    first = Cascade(tiny_scanner, Pairs(), best=2)
-    assert first.segment(TEXT) == tiny_scanner.segment(TEXT)
-    last = Cascade(BM25(), tiny_scanner, best=2)
-    assert np.isfinite(last.score_units("otter", TEXT, UNITS)).all()
-    everything = Cascade(BM25(), tiny_scanner, best=99).score_units("otter", TEXT, UNITS)
-    np.testing.assert_allclose(everything, tiny_scanner.score_units("otter", TEXT, UNITS), atol=1e-5)
 
 
 def test_names() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.baselines import cross_encoder
 from spscanner_rag.baselines.base import _check_activations
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
 
@@ -52,29 +51,6 @@ def test_scores_are_the_models_logits_in_the_order_of_the_units(reranker: CrossE
     assert np.ptp(logits) > 0.1
     np.testing.assert_allclose(logits, reference(folder, QUERY, texts), atol=1e-4)
     assert min(logits) < 0 or max(logits) > 1, "an activation would give shares"
-
-
-def test_batches_are_of_similar_length(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[list[int]] = []
-    predict = reranker._model.predict
-
-    def recorded(pairs: Any, **options: Any) -> Any:
-        lengths.append([len(text.split()) for _, text in pairs])
-        return predict(pairs, **options)
-
-    monkeypatch.setattr(reranker._model, "predict", recorded)
-    monkeypatch.setattr(cross_encoder, "BATCH", 2)
-    texts = ["bell " * count for count in (1, 9, 2, 8, 5)]
-    together = reranker.score_texts(QUERY, texts)
-    assert lengths == [[9, 8], [5, 2], [1]]
-    alone = np.concatenate([reranker.score_texts(QUERY, [text]) for text in texts])
-    np.testing.assert_allclose(together, alone, atol=1e-4)
-
-
-def test_a_pair_is_cut_where_the_model_ends(reranker: CrossEncoder, folder: Path) -> None:
-    fits, long = "bell " * 24, "bell " * 25  # with "[CLS] who signed the treaty ? [SEP]" and "[SEP]": 32, 33
-    cut = reranker.score_texts(QUERY, [long, fits, long + "captain"])
-    np.testing.assert_allclose(cut, reference(folder, QUERY, [long, fits, long]), atol=1e-4)
 
 
 def test_remote_code_is_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

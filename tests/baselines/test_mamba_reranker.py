@@ -114,13 +114,6 @@ def test_cancelled_between_forward_passes(folder: Path) -> None:
     assert len(calls) == 7
 
 
-def test_bfloat16(reranker: MambaReranker, folder: Path) -> None:
-    full = reranker.score_texts(QUERY, [TEXT, "He left."])
-    half = MambaReranker(folder, device="cpu", dtype="bfloat16").score_texts(QUERY, [TEXT, "He left."])
-    np.testing.assert_allclose(half, full, atol=0.5)
-    assert not np.array_equal(half, full)
-
-
 @pytest.mark.parametrize("prefix", ["backbone.", "model."])
 @pytest.mark.parametrize("bias", [False, True])
 def test_score_weight_of_a_sequence_classifier(folder: Path, tmp_path: Path, prefix: str, bias: bool) -> None:

@@ -3,7 +3,6 @@
 from spscanner_rag.baselines import BM25, Dense
 from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.scorers import segment
-from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import letters
 
@@ -50,9 +49,3 @@ def test_rows_are_found_by_the_header_of_their_table() -> None:
     scores = BM25().score_units("Which toll is paid?", TABLES.text, UNITS)
     assert (scores > -1).tolist() == [False, True, True, False, False]
     assert list(map(words, Dense(letters).passages_of(TABLES.text, UNITS))) == list(map(words, READ))
-
-
-def test_running_text_is_read_as_it_stands() -> None:
-    text = "  The otter swims.\n\nA heron   flies. Rain fell\nall day.  Otters rest. "
-    units = SentenceSegmenter().segment(text)
-    assert [unit.own_text(text) for unit in units] == [text[unit.start : unit.end] for unit in units]

@@ -24,7 +24,7 @@ from spscanner_rag.baselines.propositions import (
 )
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
-from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
+from tests.baselines.conftest import Says, letters, propositions_by
 
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
 TEXT = " ".join([*SENTENCES, "The bell rang, 東京の人."])
@@ -121,13 +121,6 @@ def three_passages(*words: str) -> str:
     return "\n\n".join(f"{word} was here. " + "It rained and it rained. " * 19 for word in words)
 
 
-def test_broken_replies_are_parsed_as_far_as_they_go() -> None:
-    replies = {"Cut": '["Cut was here.", "It rai', "No ": "Sorry.", "Ok ": '["Ok was here."]'}
-    baseline = propositions_by(Says(lambda passage: replies[passage[:3]]))
-    text = three_passages("Cut", "No", "Ok")
-    assert [found.text for found in baseline.propositions(text)] == ["Cut was here.", "Ok was here."]
-
-
 def test_what_scores_no_pairs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="scorer is str; expected a baseline"):
         Propositions(tmp_path, "dense")  # type: ignore[arg-type]
@@ -184,14 +177,6 @@ def test_a_checkpoint_gives_what_transformers_generates(t5: Path, monkeypatch: p
             output = model.generate(tokenizer(read, return_tensors="pt").input_ids, max_new_tokens=12)
         assert reply == tokenizer.decode(output[0], skip_special_tokens=True)
     assert len(set(replies)) > 1
-
-
-def test_as_decomposer(t5: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    baseline = Propositions(t5, SharedWords(), device="cpu")
-    assert capfd.readouterr() == ("", "")
-    assert baseline.name == f"propositions:{t5}"
-    baseline._replies.max_new_tokens = 4
-    assert np.isfinite(baseline.score_units("who", TEXT, baseline.segment(TEXT))).all()
 
 
 def test_passages_are_whole_sentences() -> None:

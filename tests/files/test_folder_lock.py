@@ -60,20 +60,6 @@ def test_the_lock_of_a_process_that_was_killed_is_no_obstacle(tmp_path: Path, ki
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path) -> None:
-    child = (
-        "r, w = os.pipe()\n"
-        "    if not os.fork(): os.close(1); os.write(w, b'.'); time.sleep(3); os._exit(0)\n"
-        "    os.read(r, 1)"  # from now on the child does not hold it
-    )
-    with held_by_another(tmp_path, child) as process:
-        process.kill()
-        process.wait()
-        with folder_lock(tmp_path):
-            pass
-
-
 def test_a_new_folder_without_results_is_removed(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), folder_lock(tmp_path / "out"):
         raise RuntimeError
