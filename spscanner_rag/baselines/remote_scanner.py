@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import random
@@ -14,7 +13,7 @@ from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +63,7 @@ class RemoteScanner:
     Parameters
     ----------
     url : str
-        Address of the server, such as "http://127.0.0.1:8000". A user and a password in it are for a proxy that
-        asks for them, and are kept as a token is.
+        Address of the server, such as "http://127.0.0.1:8000".
     token : str, optional
         What the server asks for. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. It never
         appears in a repr, and a pickle does not contain it; a copy does.
@@ -83,12 +81,12 @@ class RemoteScanner:
     def __init__(
         self, url: str, *, token: str | None = None, timeout: float = 180.0, retries: int = 5
     ) -> None:
-        self.url, login = _address(url)
+        self.url = _address(url)
         if not timeout > 0 or retries < 0:
             raise ValueError(f"got timeout={timeout}, retries={retries}; expected above 0, and at least 0")
         _httpx()
         self.timeout, self.retries = timeout, retries
-        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token) or login
+        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token)
 
     @cached_property
     def _model(self) -> dict[str, Any]:
@@ -304,24 +302,19 @@ def _httpx() -> Any:  # noqa: ANN401 - a module
     return needed("httpx", "RemoteScanner", "remote")
 
 
-def _address(url: str) -> tuple[str, str | None]:
-    """An address without user and password, and these as a header; ``ValueError`` if it is none."""
+def _address(url: str) -> str:
+    """An address without a slash at its end; ``ValueError`` if it is none, or holds a user or a password."""
     try:
         parts = urlsplit(url)
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        host = parts.netloc.rpartition("@")[2]
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        if parts.scheme not in ("http", "https") or not parts.hostname or set("?#@") & set(url):
             raise ValueError
         parts.port  # noqa: B018 - raises
     except ValueError:
         shown = _shown(url.rpartition("@")[2])
         raise ValueError(
-            f"url: got {shown!r:.80}; expected an address such as 'http://127.0.0.1:8000'"
+            f"url: got {shown!r:.80}; expected an address such as 'http://127.0.0.1:8000', without a password"
         ) from None
-    bare = parts._replace(netloc=host).geturl().rstrip("/")
-    if not user and not password:
-        return bare, None
-    return bare, "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    return url.rstrip("/")
 
 
 def _bearer(token: str | None) -> str | None:

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import pickle
 import socketserver
 import threading
 import time
@@ -189,30 +188,15 @@ ADDRESSES = [
     f"http://keeper:{SECRET}@127.0.0.1:9",
     f"http://{SECRET}@127.0.0.1:9/behind/",
     f"https://:{SECRET}@127.0.0.1:9",
+    f"ftp://a:{SECRET}@b",
+    f"keeper:{SECRET}@127.0.0.1:9",
+    f"http://a:{SECRET}@b:x",
+    "",
 ]
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-def test_a_password_in_an_address_shows_nowhere(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SPSCANNER_TOKEN", raising=False)
-    remote = RemoteScanner(url, timeout=2, retries=0)
-    with pytest.raises(RemoteError) as raised:
-        remote.count_tokens("a")
-    for shown in (
-        repr(remote),
-        str(remote),
-        remote.url,
-        str(raised.value),
-        repr(vars(pickle.loads(pickle.dumps(remote)))),
-    ):
-        assert SECRET not in shown
-    assert SECRET.encode() not in pickle.dumps(remote)
-
-
-@pytest.mark.parametrize(
-    "url", [f"ftp://a:{SECRET}@b", f"keeper:{SECRET}@127.0.0.1:9", f"http://a:{SECRET}@b:x", ""]
-)
-def test_a_password_in_a_wrong_address_is_not_repeated(url: str) -> None:
+def test_a_password_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ValueError, match="expected an address") as raised:
         RemoteScanner(url)
     assert SECRET not in str(raised.value)

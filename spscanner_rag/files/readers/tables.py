@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
-from spscanner_rag.files.readers.text_builder import Table, TextBuilder
+from spscanner_rag.files.readers.text_builder import TextBuilder
 
 MOST_COLUMNS, MOST_ROWS = 1_000, 65_534
 """That a cell may span, as HTML says."""
@@ -87,16 +87,13 @@ def add_table(
     ``marked_again``: the table may have further headers, each for the rows below it.
     """
     rows = [row for row in rows if not row.deleted]
-    grid, table = Grid(), Table()
+    grid = Grid()
     placed = [grid.placed(row.cells) for row in rows]
     marked = len(list(takewhile(lambda row: row.marked, rows)))
     # a table of nothing but headers has none
     headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(len(rows), 1)
-    names = not headers and looks_named(placed)
-    for number, texts in enumerate(placed):
-        built.row(table, texts, is_header=number < headers or (marked_again and rows[number].marked))
-        if names and not number:
-            table.header = built.last_row()
+    is_header = [number < headers or (marked_again and row.marked) for number, row in enumerate(rows)]
+    built.table(placed, is_header, first_names=not headers and looks_named(placed))
 
 
 def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
@@ -35,14 +34,6 @@ def decoded(name: str, data: bytes) -> str:
             "PDF or DOCX: convert it first"
         )
     return text
-
-
-@dataclass
-class Table:
-    """A table whose rows are added one by one."""
-
-    rows: int = 0
-    header: tuple[int, int] | None = None  # the span of its last header
 
 
 class TextBuilder:
@@ -86,32 +77,33 @@ class TextBuilder:
             Block(start, end, "turn", header=(start, start + len(label + after.rstrip())), title=label)
         )
 
-    def row(self, table: Table, cells: Sequence[str], *, is_header: bool = False) -> None:
-        """Add a row of a table; cells of one that is no row of data are paragraphs."""
-        text = BETWEEN_CELLS.join(cells).strip()
-        if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
-            for cell in filter(None, cells):
-                self.paragraph(cell)
-            return
-        start, end = self._append(text, BETWEEN_ROWS if table.rows else BETWEEN_PARAGRAPHS)
-        last = self._blocks[-1] if table.rows and self._blocks else None
-        if is_header:
-            goes_on = (
-                last and (last.start, last.end) == table.header and end - last.start <= LONGEST_READ_WITH
-            )
-            if goes_on and last:
-                start = last.start
-                self._blocks.pop()
-            table.header = (start, end)
-        self._blocks.append(
-            Block(start, end, "header") if is_header else Block(start, end, "row", header=table.header)
-        )
-        table.rows += 1
+    def table(self, rows: Sequence[Sequence[str]], is_header: Sequence[bool], *, first_names: bool) -> None:
+        """Add the rows of a table; cells of one that is no row of data are paragraphs.
 
-    def last_row(self) -> tuple[int, int] | None:
-        """The span of the row that was added last, for one that names the columns of the others."""
-        last = self._blocks[-1] if self._blocks else None
-        return (last.start, last.end) if last and last.end == self._length else None
+        Headers that follow each other are one, for the rows below. ``first_names``: the first row is read with
+        the others, though it is none.
+        """
+        header: tuple[int, int] | None = None
+        gap, last_is_header = BETWEEN_PARAGRAPHS, False
+        for number, (cells, heads) in enumerate(zip(rows, is_header, strict=True)):
+            text = BETWEEN_CELLS.join(cells).strip()
+            if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
+                for cell in filter(None, cells):
+                    self.paragraph(cell)
+                continue
+            start, end = self._append(text, gap)
+            gap = BETWEEN_ROWS
+            if heads:
+                if last_is_header and header and end - header[0] <= LONGEST_READ_WITH:
+                    start = header[0]
+                    self._blocks.pop()
+                header = (start, end)
+                self._blocks.append(Block(start, end, "header"))
+            else:
+                self._blocks.append(Block(start, end, "row", header=header))
+            last_is_header = heads
+            if first_names and not number:
+                header = (start, end)
 
     def converted(self) -> TextFile:
         """The text and its blocks; a header without rows is a row."""
