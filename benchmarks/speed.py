@@ -202,16 +202,31 @@ def least_work(
     Memory traffic: activations with every step fused, a float32 residual, weights once per segment. The machine's
     limit is the longer of two times: all products at the rate of a large one, all traffic at that of a large copy.
     """
-    from spscanner_rag.lab.evaluation.costs import scan_flops
     from spscanner_rag.scan.devices import default_segment_tokens
 
     itemsize = dtype.itemsize
     segment_tokens = min(tokens, default_segment_tokens(device, config))
-    products = float(scan_flops(config, tokens, tokens // TOKENS_PER_UNIT)[0])
+    products = scan_products(config, tokens, tokens // TOKENS_PER_UNIT)
     matrices = config.d_model * (config.d_in_proj + config.d_inner)
     numbers = 4 * config.d_model + config.d_in_proj + 3 * config.conv_dim + config.nheads + 5 * config.d_inner
     moved = config.n_layer * (8.0 * config.d_model + itemsize * (numbers + matrices / segment_tokens))
     return 2.0 * tokens * config.n_layer * matrices, products, tokens * moved
+
+
+def scan_products(config: Mamba2Config, tokens: int, units: int) -> float:
+    """Operations of the products of a scan; a multiply-add is two, blocks of the state space are full squares.
+
+    The last layer's output projection is computed for the ends of units only.
+    """
+    from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
+
+    d_inner, d_state = config.d_inner, config.d_state
+    into = config.d_model * config.d_in_proj + config.d_conv * config.conv_dim
+    block = CHUNK_TOKENS * (config.ngroups * d_state + d_inner)  # C . B, and mixing @ x
+    state = 2 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
+    out = d_inner * config.d_model
+    mixing = config.n_layer * (into + block + state)
+    return 2.0 * (tokens * (mixing + (config.n_layer - 1) * out) + units * (out + config.d_model))
 
 
 def product_rate(device: torch.device, dtype: torch.dtype) -> float:

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.__main__ import main
-from benchmarks.speed import least_work
+from benchmarks.speed import least_work, scan_products
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 
 @pytest.fixture
@@ -118,3 +121,17 @@ def test_a_server_under_load(measured: Any, tiny_checkpoint: Path) -> None:
 
 def test_size_counts_what_git_tracks(measured: Any) -> None:
     assert any(name.startswith("lines, tests") and lines > 1000 for name, lines in measured("size").items())
+
+
+@pytest.mark.parametrize(
+    "shape", [{}, {"ngroups": 2, "d_conv": 3, "expand": 1}, {"d_state": 64, "headdim": 32}]
+)
+def test_products_are_those_that_torch_counts(shape: dict[str, int]) -> None:
+    config = Mamba2Config(
+        **{"d_model": 32, "n_layer": 3, "vocab_size": 40, "d_state": 16, "headdim": 8, **shape}
+    )
+    model, tokens = ScannerModel(config), 3 * CHUNK_TOKENS
+    at = (torch.zeros(5, dtype=torch.long), torch.arange(5))
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model.score(model(torch.zeros(1, tokens, dtype=torch.long), at=at)[0])
+    assert scan_products(config, tokens, 5) == counter.get_total_flops()

@@ -9,9 +9,9 @@ from spscanner_rag.apps.cli.options import RetrieverOptions, argument, grouped, 
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
---calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with --answers
-answers.json, answers.jsonl and answer-replies.jsonl. The same command resumes an interrupted run. Exit code: 0, or
-3 if --max-requests or the provider ended the answers early.
+--calibration also calibration.json, with BEIR a run of TREC for each retriever, with --answers answers.json,
+answers.jsonl and answer-replies.jsonl. The same command resumes an interrupted run. Exit code: 0, or 3 if
+--max-requests or the provider ended the answers early.
 """
 
 ENDED_EARLY = 3  # exit code of a run whose model may not be asked more

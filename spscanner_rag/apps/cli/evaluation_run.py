@@ -24,13 +24,13 @@ from spscanner_rag.lab.evaluation.answer_run import (
     answer_from,
     answer_lines,
     answer_rows,
-    answer_table,
-    length_table,
+    answer_tables,
+    counts_of,
     questions_with_answers,
     retriever_sources,
     whole_documents,
 )
-from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
+from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir, write_runs
 from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
 from spscanner_rag.lab.evaluation.result import Result
 from spscanner_rag.lab.evaluation.retriever_identity import identity_of
@@ -86,7 +86,9 @@ def run_evaluation(
         with progress_bars(None) as bars:
             for ask in study.asks:
                 ask.run(scorers, titles, count_tokens, file, new_bar(bars, ask.setting.label))
-        result, stopped = study.result(list(file.records.values())), ""
+        records = list(file.records.values())
+        write_runs(records, [ask.setting for ask in study.asks if ask.qrels is not None], out)
+        result, stopped = study.result(records), ""
         if answering is not None:
             write_result(result, out, _run_facts(bad))  # what an interruption leaves
             result, stopped = answering.added_to(result, scorers, titles, out)
@@ -145,7 +147,7 @@ def _scorers(
 ) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
     """The scorers by name and by setting; a missing one is reported before any work."""
     asked = list(options.settings)
-    if study.kind in ("corpora", "judged"):
+    if study.of_corpora:
         # a text is one of many, and comes back with the next question
         kinds = {*options.units, "sentence", "chunk"}
         loading = replace(loading, keep_texts=documents * len(kinds))
@@ -177,7 +179,7 @@ class Answering:
     """
 
     def __init__(self, options: EvaluationOptions, study: Study) -> None:
-        if study.kind != "documents":
+        if study.of_corpora:
             raise ValueError(
                 "got --answers with --corpus, --among or a folder in BEIR's layout; expected questions "
                 "on single documents: make two runs, each with its own --out"
@@ -204,7 +206,7 @@ class Answering:
         sets: list[AnswerSet] = []
         with progress_bars(None) as bars:
             for source in sources:
-                show = new_bar(bars, f"answers from {source.label}")
+                show = new_bar(bars, f"answers from {source.setting.label}")
                 form: Any = options.answer_form  # one of the known ones
                 sets.append(answer_from(source, self.questions, self.model, self.judge, asker, form, show))
         rows = answer_rows(sets, self.study.seed)
@@ -214,12 +216,8 @@ class Answering:
             "judge": options.judge,
             "form": options.answer_form,
             "spent": {"requests": replies.attempts, **replies.usage._asdict()},
+            "asked": list(map(counts_of, sets)),
             "rows": rows,
         }
-        tables = [answer_table(sets, rows, self.judge is not None), length_table(rows)]
-        found = replace(
-            result,
-            tables=[*result.tables, *tables],
-            files={**result.files, "answers.json": content},
-        )
-        return found, budget.stopped
+        tables = [*result.tables, *answer_tables(sets, rows, self.judge is not None)]
+        return replace(result, tables=tables, files={**result.files, "answers.json": content}), budget.stopped

@@ -17,9 +17,10 @@ from spscanner_rag.lab.answers.answering import (
 )
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.corpora import segmenter_for
-from spscanner_rag.lab.evaluation.rows import length_bin
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.rows import LENGTH_EDGES, Row, length_bin, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Average, Rate, Sample, rate
 from spscanner_rag.lab.evaluation.tables import Share, Table
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked as AskedQuestion
@@ -28,33 +29,27 @@ from spscanner_rag.lab.llm.asking import Asked, Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.scorers import Scorer
 
-WHOLE_DOCUMENT = "whole document"
-"""The label of answers from the full context: the direct-answer baseline of the paper's appendix E.3."""
+WHOLE_DOCUMENT = Setting("whole document", "")
+"""Answers from the full context: the direct-answer baseline of the paper's appendix E.3."""
+
+SCORES = ("accuracy", "token_f1", "exact_match")
 
 PAPER_UNITS = {"sentence": 50, "chunk": 5}
 """How many of the best units the model reads; other kinds of units are given ten."""
 
 
 class AnswerSource(NamedTuple):
-    """What the model answers from: a label, and a function that gives the texts for a question."""
+    """What the model answers from: a setting, and a function that gives the texts for a question."""
 
-    label: str
+    setting: Setting
     contexts: Callable[[Document, Question], tuple[str, ...]]
-
-
-class ScoredAnswer(NamedTuple):
-    """An answer with the document and the question that it belongs to."""
-
-    document: Document
-    question: Question
-    score: AnswerScore
 
 
 class AnswerSet(NamedTuple):
     """The answers from one source, and the prompts and tokens of the model and of the judge."""
 
-    label: str  # of the source
-    answers: tuple[ScoredAnswer, ...]  # in the order of the questions
+    setting: Setting  # of the source
+    answers: tuple[tuple[Document, Question, AnswerScore], ...]  # in the order of the questions
     answering: Asked
     judging: Asked
 
@@ -84,7 +79,7 @@ def retriever_sources(
                 return (best_words(scorer, question.text, document.text, units, words),)
             return (retrieved_context(scorer, question.text, document.text, units, top_k),)
 
-        return AnswerSource(setting.label, contexts)
+        return AnswerSource(setting, contexts)
 
     return list(map(source, settings))
 
@@ -134,116 +129,89 @@ def answer_from(
         form: AnswerLength = length or task[0].answer_form or "sentence"  # type: ignore[assignment]
         return answer_score(*task, form, model, judge, asker)
 
-    answers: list[ScoredAnswer] = []
+    answers: list[tuple[Document, Question, AnswerScore]] = []
     with closing(asker.in_order(tasks(), scored)) as scores:
         for asked, score in zip(questions, scores, strict=True):
-            answers.append(ScoredAnswer(*asked, score))
+            answers.append((*asked, score))
             progress(len(answers))
     judging = Asked() if judge is None else asker.asked(judge)
-    return AnswerSet(source.label, tuple(answers), asker.asked(model), judging)
+    return AnswerSet(source.setting, tuple(answers), asker.asked(model), judging)
 
 
-_SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
-    "accuracy": lambda answer: None if answer.score.correct is None else float(answer.score.correct),
-    "token_f1": lambda answer: answer.score.token_f1,
-    "exact_match": lambda answer: answer.score.exact_match,
-}
+def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
+    """Rows as in ``results.json`` of "accuracy", "token_f1" and "exact_match", over the answers that have them.
 
-
-def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[dict[str, object]]:
-    """A row for each set of answers and source of questions, then for "macro" and "micro", the means over sources.
-
-    A score is None where no answer has it. "length" is None, or where a bin of document lengths begins, in
-    characters: rows "macro" for each bin come last (the paper's Figure 3). Counts are in the row "micro" alone.
+    Those of "accuracy_by_length" and the like have the first length of a bin as ``k`` (the paper's Figure 3).
     """
-    return [row for own in sets for row in _rows(own, seed)]
+    return rows_of([record for own in sets for record in _records(own)], [own.setting for own in sets], seed)
 
 
-def answer_table(sets: Sequence[AnswerSet], rows: Sequence[Mapping[str, object]], judged: bool) -> Table:
-    """A line for each set, with macro means, and what its answers took."""
-    macro = {row["answers_from"]: row for row in rows if row["source"] == "macro" and row["length"] is None}
+def _records(own: AnswerSet) -> Iterator[Record]:
+    for document, question, score in own.answers:
+        scores = {"accuracy": score.correct, "token_f1": score.token_f1, "exact_match": score.exact_match}
+        metrics = {name: float(value) for name, value in scores.items() if value is not None}
+        size = len(document.text)
+        metrics |= {f"{name}_by_length@{length_bin(size)}": value for name, value in metrics.items()}
+        names = (document.source, document.split, document.doc_id, question.qid)
+        yield Record(*own.setting.key, *names, size, metrics)
+
+
+def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) -> list[Table]:
+    """A line for each set with macro means and what its answers took, and for each set and length of documents."""
+    result = Result(rows, (), [own.setting for own in sets])
     body: list[list[str | Share]] = []
     for own in sets:
-        scores = [_cell(macro[own.label][name]) for name in _SCORES]
-        failed = sum(answer.score.answer is None for answer in own.answers)
-        undecided = sum(judged and answer.score.correct is None for answer in own.answers) - judged * failed
+        scores = [result.find(own.setting, name, None, "macro") or "-" for name in SCORES]
+        failed = sum(score.answer is None for *_, score in own.answers)
+        undecided = sum(judged and score.correct is None for *_, score in own.answers) - judged * failed
         counts = (len(own.answers), failed, undecided, own.answering.prompts, *own.answering.usage)
-        body.append([own.label, *scores, *(f"{count:,}" for count in counts)])
+        body.append([own.setting.label, *scores, *(f"{count:,}" for count in counts)])
     about = (
         "Macro means in percent, with 95 % intervals, without the answers that failed and, for accuracy, without "
         "those that the judge did not decide. Prompts are those for answers, without the judge's; tokens of "
         "o200k_base."
     )
-    head = ["answers from", "accuracy", "token F1", "exact match", "questions", "failed", "undecided", "prompts",
-            "prompt tokens", "reply tokens"]  # fmt: skip
-    return Table("Answers", about, head, body)
-
-
-def length_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """A line for each set of answers and bin of document lengths."""
-    body = [
-        [str(row["answers_from"]), f"{row['length']:,}", *(_cell(row[name]) for name in _SCORES)]
-        for row in rows
-        if row["length"] is not None
+    head = [
+        "answers from",
+        *SCORES,
+        "questions",
+        "failed",
+        "undecided",
+        "prompts",
+        "prompt tokens",
+        "reply tokens",
     ]
-    about = "Macro means in percent of the documents from so many characters on, up to the next line's."
-    return Table("Answers by length", about, ["answers from", "characters", *_SCORES], body)
-
-
-def answer_lines(sets: Iterable[AnswerSet]) -> list[dict[str, object]]:
-    """A JSON object for each answer, with its scores and the judge's replies."""
+    by_length: list[list[str | Share]] = []
+    for own in sets:
+        for edge in LENGTH_EDGES:
+            found = [result.find(own.setting, f"{name}_by_length", edge, "macro") for name in SCORES]
+            if any(found):
+                by_length.append([own.setting.label, f"{edge:,}", *(row or "-" for row in found)])
+    lengths = "Macro means in percent of the documents from so many characters on, up to the next line's."
     return [
-        {
-            "answers_from": own.label,
-            "source": answer.document.source,
-            "doc_id": answer.document.doc_id,
-            "qid": answer.question.qid,
-            "question": answer.question.text,
-            "references": list(answer.question.answers),
-            **asdict(answer.score),
-        }
-        for own in sets
-        for answer in own.answers
+        Table("Answers", about, head, body),
+        Table("Answers by length", lengths, ["answers from", "characters", *SCORES], by_length),
     ]
 
 
-def _rows(own: AnswerSet, seed: int) -> list[dict[str, object]]:
-    of_source: dict[str, list[ScoredAnswer]] = {}
-    of_length: dict[int, list[ScoredAnswer]] = {}
-    for answer in own.answers:
-        of_source.setdefault(answer.document.source, []).append(answer)
-        of_length.setdefault(length_bin(len(answer.document.text)), []).append(answer)
-
-    def row(source: str, length: int | None, answers: Sequence[ScoredAnswer]) -> dict[str, object]:
-        average: Average = "micro" if source == "micro" else "macro"
-        found = {name: _score(answers, score, average, seed) for name, score in _SCORES.items()}
-        return {"answers_from": own.label, "source": source, "length": length, **found}
-
-    rows = [row(source, None, of_source[source]) for source in sorted(of_source)]
-    rows += [row("macro", None, own.answers), row("micro", None, own.answers)]
-    rows[-1] |= {"answering": _counts(own.answering), "judging": _counts(own.judging)}
-    return rows + [row("macro", length, of_length[length]) for length in sorted(of_length)]
+def answer_lines(sets: Iterable[AnswerSet]) -> Iterator[dict[str, object]]:
+    """A JSON object for each answer, with its scores and the judge's replies."""
+    for own in sets:
+        for document, question, score in own.answers:
+            yield {
+                "answers_from": own.setting.label,
+                "source": document.source,
+                "doc_id": document.doc_id,
+                "qid": question.qid,
+                "question": question.text,
+                "references": list(question.answers),
+                **asdict(score),
+            }
 
 
-def _score(
-    answers: Iterable[ScoredAnswer],
-    score: Callable[[ScoredAnswer], float | None],
-    average: Average,
-    seed: int,
-) -> Rate | None:
-    pairs: dict[str, list[tuple[float, str]]] = {}
-    for answer in answers:
-        if (value := score(answer)) is not None:
-            pairs.setdefault(answer.document.source, []).append((value, answer.document.doc_id))
-    return rate({source: Sample.of(pairs[source]) for source in sorted(pairs)}, average, seed)
-
-
-def _counts(asked: Asked) -> dict[str, int]:
-    prompt_tokens, reply_tokens = asked.usage
-    return {"prompts": asked.prompts, "prompt_tokens": prompt_tokens, "reply_tokens": reply_tokens}
-
-
-def _cell(score: object) -> str | Share:
-    if not isinstance(score, dict):
-        return "-"
-    return Share(value=score["value"], ci_low=score["ci_low"], ci_high=score["ci_high"])
+def counts_of(own: AnswerSet) -> dict[str, object]:
+    """What a set of answers was asked: prompts and tokens of the model and of the judge, as JSON."""
+    asked = {"answering": own.answering, "judging": own.judging}
+    return {"answers_from": own.setting.label} | {
+        name: {"prompts": each.prompts, **each.usage._asdict()} for name, each in asked.items()
+    }

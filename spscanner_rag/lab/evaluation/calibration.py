@@ -1,19 +1,25 @@
 """Calibration of the retrievers whose scores are probabilities, from the records of a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import chain
-from operator import add
 from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.rows import by_setting
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Average, Rate, Sample, rate
+from spscanner_rag.lab.evaluation.statistics import Average, Estimate, Sample, estimate
 from spscanner_rag.lab.evaluation.tables import Table, shown
-from spscanner_rag.lab.evidence.calibration import THRESHOLD, Bins, Reliability, auroc
+from spscanner_rag.lab.evidence.calibration import (
+    THRESHOLD,
+    auroc,
+    bins_of,
+    calibration_error,
+    from_filled,
+    reliability,
+)
 
 
 class CalibrationRow(TypedDict):
@@ -23,8 +29,8 @@ class CalibrationRow(TypedDict):
     retriever: str
     sentences: int
     calibration_error: float | None  # None where no question is answerable
-    hit_rate: Rate | None  # answerable questions
-    false_alarm_rate: Rate | None  # unanswerable questions; None where there are none
+    hit_rate: Estimate | None  # answerable questions
+    false_alarm_rate: Estimate | None  # unanswerable questions; None where there are none
     auroc: float | None
     reliability: list[dict[str, float | None]]
 
@@ -73,7 +79,7 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
             for row in rows
         ],
     )
-    reliability = Table(
+    by_bin = Table(
         "Reliability",
         "All sentences of answerable questions, by their probability: its mean, and the share that is relevant.",
         ["probability", "retriever", "mean", "relevant", "sentences"],
@@ -90,7 +96,7 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
             for cell in row["reliability"]
         ],
     )
-    return [rates, reliability]
+    return [rates, by_bin]
 
 
 def _row(
@@ -100,38 +106,38 @@ def _row(
     absent: dict[str, list[Record]] = {}
     for record in chain(*sources.values()):
         (present if record.answerable else absent).setdefault(record.source, []).append(record)
-    labelled = [
-        reduce(add, (Bins.from_filled(record.bins or []) for record in group), Bins.of([], []))
-        for group in present.values()
-    ]
-    pooled = reduce(add, labelled, Bins.of([], []))
-    if average == "micro" and labelled:
-        labelled = [pooled]
-    errors = [bins.calibration_error() for bins in labelled]
-    both = present.keys() & absent.keys()
-    rated = both or sources.keys()
-    areas = [(_highest(present[source]), _highest(absent[source])) for source in sorted(both)]
-    if average == "micro" and areas:
-        positive, negative = zip(*areas, strict=True)
-        areas = [(list(chain(*positive)), list(chain(*negative)))]
+    none = bins_of([], [])
+    labelled = [sum((from_filled(r.bins or []) for r in group), none) for group in present.values()]
+    pooled: NDArray[np.float64] = sum(labelled, none)
+    both = sorted(present.keys() & absent.keys())
+    compared = [(present[source], absent[source]) for source in both]
+    if average == "micro":  # over the questions of all sources together
+        labelled = [pooled] if labelled else []
+        own, others = ([r for source in both for r in group[source]] for group in (present, absent))
+        compared = [(own, others)] if both else []
     return CalibrationRow(
         source=name,
         retriever=setting.name,
-        sentences=int(pooled.counts.sum()),
-        calibration_error=float(np.mean(errors)) if errors else None,
-        hit_rate=_alarms({s: group for s, group in present.items() if s in rated}, average, seed),
-        false_alarm_rate=_alarms({s: group for s, group in absent.items() if s in rated}, average, seed),
-        auroc=float(np.mean([auroc(above, below) for above, below in areas])) if areas else None,
-        reliability=[Reliability._asdict(cell) for cell in pooled.reliability()],
+        sentences=int(pooled[:, 0].sum()),
+        calibration_error=_mean(map(calibration_error, labelled)),
+        hit_rate=_alarms({s: present[s] for s in present if s in both or not both}, average, seed),
+        false_alarm_rate=_alarms({s: absent[s] for s in absent if s in both or not both}, average, seed),
+        auroc=_mean(auroc(_highest(own), _highest(others)) for own, others in compared),
+        reliability=reliability(pooled),
     )
 
 
-def _alarms(questions: Mapping[str, Sequence[Record]], average: Average, seed: int) -> Rate | None:
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return float(np.mean(found)) if found else None
+
+
+def _alarms(questions: Mapping[str, Sequence[Record]], average: Average, seed: int) -> Estimate | None:
     samples = {
         source: Sample(np.array(_highest(group)) >= THRESHOLD, [record.doc_id for record in group])
         for source, group in questions.items()
     }
-    return rate(samples, average, seed)
+    return estimate(samples, average, seed=seed) if samples else None
 
 
 def _highest(records: Iterable[Record]) -> list[float]:
@@ -142,5 +148,5 @@ def _percent(share: float | None, digits: int) -> str:
     return "-" if share is None else f"{100 * share:.{digits}f}"
 
 
-def _rate(rate: Rate | None) -> str:
-    return shown(rate) + (f" of {rate['questions']:,}" if rate else "")
+def _rate(rate: Estimate | None) -> str:
+    return f"{shown(rate)} of {rate['questions']:,}" if rate else "-"

@@ -1,24 +1,21 @@
-"""Corpora whose documents were judged for each query: BEIR's folders, the run that ranks them, TREC's files."""
+"""Corpora whose documents were judged for each query: BEIR's folders, their study, and TREC's files."""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import COST_HEADS, COSTS, Result
-from spscanner_rag.lab.evaluation.run import Ask, Plan
+from spscanner_rag.lab.evaluation.result import rankings_table
+from spscanner_rag.lab.evaluation.run import Plan, Qrels
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import Study, arguments_of, asks_of
-from spscanner_rag.lab.evaluation.tables import Table, percent, shown
-from spscanner_rag.lab.evidence.metrics import ranking_metrics
 from spscanner_rag.lab.evidence.questions import (
     DataError,
     Document,
@@ -27,17 +24,8 @@ from spscanner_rag.lab.evidence.questions import (
     numbered_lines,
     require,
 )
-from spscanner_rag.lab.evidence.sampling import Asked
-from spscanner_rag.results.document_score import best_first, document_score
-from spscanner_rag.scorers import Scorer
-from spscanner_rag.text.token_counts import CountTokens
 
 Ranking = Sequence[tuple[str, float]]  # ids of documents and their scores, the best first
-Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
-
-RANKINGS = "rankings.jsonl"
-MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
-
 TESTED = ("ndcg@10", "map")
 
 _NAME = re.compile(r"\S+")
@@ -114,116 +102,35 @@ def read_qrels(path: Path) -> Qrels:
     return qrels
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgedAsk(Ask):
-    """One setting that ranks the documents of a judged corpus for all queries."""
-
-    qrels: Qrels
-
-    def finish(self, folder: Path) -> None:
-        """Write the rankings as a run of TREC."""
-        label = self.setting.label
-        plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", label).strip("-.")[:80]
-        name = f"{plain}-{hashlib.sha256(label.encode()).hexdigest()[:6]}.trec"
-        kept = (parse_json(line) for _, line in complete_lines(folder / RANKINGS))
-        own = (line for line in kept if tuple(line["setting"]) == self.setting.key)
-        write_run(folder / name, {line["query"]: line["ranking"] for line in own}, label)
-
-    def records(
-        self,
-        scorers: Mapping[Setting, Scorer],
-        corpus: Corpus,
-        asked: Sequence[Asked],
-        count_tokens: CountTokens,
-        folder: Path,
-    ) -> Iterator[Record]:
-        """The record of a query, whose ranking is kept first."""
-        ((_, query),) = asked
-        (scored,) = self.score(scorers, corpus, [query.text])
-        documents = [corpus.documents[number] for number in scored.read]
-        ranking = [
-            (documents[number].doc_id, score)
-            for number, score in best_first(
-                [document_score(own, self.plan.aggregation) for own in scored.logits]
-            )
-            if np.isfinite(score)  # a document without units is not ranked
-        ][:MOST_RANKED]
-        line = {"setting": self.setting.key, "query": query.qid, "ranking": ranking}
-        append_records(folder / RANKINGS, [line])
-        names = [name for name, _ in ranking]
-        pool = corpus.units(self.setting.unit, scorers[self.scorer]).pool(scored.read, count_tokens)
-        yield Record(
-            *self.setting.key,
-            source=corpus.source,
-            split="",
-            doc_id=query.qid,
-            qid=query.qid,
-            characters=sum(len(document.text) for document in documents),
-            metrics=document_ranking_metrics(names, self.qrels[query.qid], self.plan.cutoffs),
-            seconds=scored.seconds,
-            documents_read=len(scored.read),
-            tokens_read=int(pool.tokens.sum()),
-            index_megabytes=scored.index_megabytes,
-        )
-
-
 def judged_study_of(settings: Sequence[Setting], judged: JudgedCorpus, plan: Plan, seed: int = 0) -> Study:
     """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`."""
     queries = [  # on no document, but each with a name of its own
         (Document(qid, judged.name, "", "", ()), Question(qid, text, ()))
         for qid, text in judged.queries.items()
     ]
-    corpus, questions = Corpus(judged.name, judged.documents, queries), {judged.name: ()}
+    corpus = Corpus(judged.name, judged.documents, queries)
     content = json.dumps([judged.queries, judged.qrels], sort_keys=True).encode("ascii")
-    digest = {"judgements": hashlib.sha256(content).hexdigest()}
-
-    def completed(result: Result, records: Sequence[Record]) -> Result:
-        return replace(result, tables=[rankings_table(result, judged)])
-
+    counts = len(judged.queries), len(judged.documents), judged.left_out
     return Study(
-        "judged",
         settings,
-        questions,
+        {judged.name: ()},
         seed,
-        asks=[JudgedAsk(**vars(ask), qrels=judged.qrels) for ask in asks_of(settings, [corpus], plan)],
-        arguments=arguments_of([corpus], questions, plan) | digest,
-        tested=(TESTED, TESTED),
+        asks=[replace(ask, qrels=judged.qrels) for ask in asks_of(settings, [corpus], plan)],
+        arguments=arguments_of([corpus], {judged.name: ()}, plan)
+        | {"judgements": hashlib.sha256(content).hexdigest()},
         plan=plan,
-        completed=completed,
+        tested=(TESTED, TESTED),
+        tables=lambda result: [rankings_table(result, *counts)],
     )
 
 
-def document_ranking_metrics(
-    ranking: Sequence[str], grades: Mapping[str, int], cutoffs: Sequence[int]
-) -> dict[str, float]:
-    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr" of ids, best first, as trec_eval defines them.
-
-    Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0.
-    """
-    gains = np.array([max(grades.get(document, 0), 0) for document in ranking], np.float64)
-    ranked = set(ranking)
-    missed = [grade for document, grade in grades.items() if grade > 0 and document not in ranked]
-    places = -np.arange(len(gains), dtype=np.float64)
-    return ranking_metrics(places, gains, cutoffs, missed)
-
-
-def rankings_table(result: Result, judged: JudgedCorpus) -> Table:
-    """A line for each setting: its metrics, and what they cost."""
-    columns = [result.ndcg, ("map", None), ("mrr", None), *result.recalls]
-    body = []
-    for setting in result.settings:
-        best, *found = result.values(setting, columns, judged.name)
-        costs = result.costs(setting, COSTS | {"seconds": 3, "index_megabytes": 2}, judged.name)
-        body.append([setting.label, shown(best), *map(percent, found), *costs])
-    left = f", {judged.left_out:,} queries without a relevant one left out" if judged.left_out else ""
-    return Table(
-        "The ranking of documents",
-        f"{len(judged.queries):,} queries on {len(judged.documents):,} documents of {judged.name}{left}. Percent, "
-        "nDCG with the 95 % interval over queries. Documents and tokens scored, and seconds, for a query; an "
-        "index is made before the clock starts.",
-        ["retriever", *(name if k is None else f"{name}@{k}" for name, k in columns), *COST_HEADS],
-        body,
-    )
+def write_runs(records: Iterable[Record], settings: Iterable[Setting], folder: Path) -> None:
+    """Write the rankings of each setting as a run of TREC."""
+    for setting in settings:
+        plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", setting.label).strip("-.")[:80]
+        name = f"{plain}-{hashlib.sha256(setting.label.encode()).hexdigest()[:6]}.trec"
+        run = {r.qid: list(r.ranking.items()) for r in records if r.setting_key == setting.key and r.ranking}
+        write_run(folder / name, run, setting.label)
 
 
 def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:

@@ -8,7 +8,7 @@ import json
 import math
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
@@ -23,12 +23,12 @@ from spscanner_rag.files.json_files import (
 )
 
 _RUN, RECORDS = "run.json", "records.jsonl"
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of one setting on one question; None for what is not measured or not known."""
+    """The result of one setting on one question; None for what is not measured."""
 
     retriever: str  # with the unit, the setting's `Setting.key`
     unit: str
@@ -37,18 +37,11 @@ class Record:
     doc_id: str
     qid: str
     characters: int  # length of the document
-    metrics: dict[str, float]  # "recall@10" and the like, 0 to 1; empty for an unanswerable question
-    tokens: dict[str, int] = field(default_factory=dict)  # of the best k units, by k
-    positions: dict[str, list[float | None]] = field(default_factory=dict)  # recall in each tenth, by k
-    seconds: float = 0.0  # for scoring; questions on one document share them equally
-    gigaflops: float | None = None  # for the first question on the document
-    peak_megabytes: float | None = None  # resident memory of the process while the document was scored
+    metrics: dict[str, float]  # what was measured, by name, such as "recall@10" and "seconds"; see `rows_of`
     answerable: bool = True
     highest: float | None = None  # of an answer, or of the best sentence, if calibration is measured
-    bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
-    documents_read: int | None = None  # scored for a question that is asked of a corpus
-    tokens_read: int | None = None  # of these documents
-    index_megabytes: float | None = None  # of what the retriever keeps of the corpus between questions
+    bins: list[list[float]] | None = None  # `filled` bins, if so and the question is answerable
+    ranking: dict[str, float] | None = None  # scores of judged documents by their ids, the best first
 
     @property
     def setting_key(self) -> tuple[str, str]:

@@ -1,9 +1,10 @@
 """The result of a run: its numbers, the tables that terminal, Markdown and HTML show, and its files."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import write_whole
@@ -12,19 +13,19 @@ from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import AVERAGES
-from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
+from spscanner_rag.lab.evaluation.tables import Table, points, to_markdown
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 
 Column = tuple[str, int | None]  # a metric and its k
 
-_OF_CORPORA = {
-    "MRR": ("document_mrr", None),
-    **{f"@{k}": ("document_recall", k) for k in DOCUMENT_CUTOFFS},
-    "evidence@10": ("recall", 10),
+_DIGITS = {"tokens": 0, "seconds": 2, "peak_megabytes": 0, "documents_read": 0, "tokens_read": 0,
+           "index_megabytes": 2}  # fmt: skip
+_COSTS: dict[str, Column] = {
+    "documents": ("documents_read", None),
+    "tokens": ("tokens_read", None),
+    "seconds": ("seconds", None),
+    "index MB": ("index_megabytes", None),
 }
-_SIGNIFICANT = 0.05  # the p of a verdict is below it
-COSTS = {"documents_read": 0, "tokens_read": 0, "seconds": 2, "index_megabytes": 1}
-COST_HEADS = ("documents", "tokens", "seconds", "index MB")
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,9 @@ class Result:
         return self._places.get((*setting.key, metric, k, source))
 
     @property
-    def recalls(self) -> list[Column]:
-        """Recall at each cut-off."""
-        return [("recall", k) for k in self.cutoffs]
-
-    @property
-    def ndcg(self) -> Column:
-        """nDCG@10, or at the last cut-off where 10 is none."""
-        return "ndcg", 10 if 10 in self.cutoffs else self.cutoffs[-1]
+    def middle(self) -> int:
+        """The cut-off 10, or the last one where 10 is none."""
+        return 10 if 10 in self.cutoffs else self.cutoffs[-1]
 
     @cached_property
     def sources(self) -> list[str]:
@@ -62,130 +58,85 @@ class Result:
         return list(dict.fromkeys(row["source"] for row in self.rows if row["source"] not in AVERAGES))
 
     @property
-    def averaged(self) -> list[Column]:
-        """The columns of tables with a line for each setting."""
-        return [*self.recalls, self.ndcg, ("mrr", None), ("map", None)]
-
-    @property
-    def tokens_at(self) -> list[int]:
-        """The numbers of units, few and many, whose tokens are shown."""
-        return [5, 50] if {5, 50} <= set(self.cutoffs) else sorted({self.cutoffs[0], self.cutoffs[-1]})
-
-    def values(self, setting: Setting, columns: Iterable[Column], source: str) -> list[Row | None]:
-        """The row of each column."""
-        return [self.find(setting, *column, source) for column in columns]
-
-    def costs(self, setting: Setting, costs: Mapping[str, int], source: str) -> list[str]:
-        """The numbers of metrics that are no shares, with so many digits."""
-        return [number(self.find(setting, name, None, source), digits) for name, digits in costs.items()]
-
-    @property
     def shown_sources(self) -> list[str]:
         """The sources, and both means over them where there are several."""
-        return [*self.sources, "macro", "micro"] if len(self.sources) > 1 else self.sources
+        return [*self.sources, *AVERAGES] if len(self.sources) > 1 else self.sources
+
+    @property
+    def ranked(self) -> dict[str, Column]:
+        """The columns of metrics that depend on the ranking alone, with their names."""
+        recalls: dict[str, Column] = {f"recall@{k}": ("recall", k) for k in self.cutoffs}
+        return recalls | {
+            f"nDCG@{self.middle}": ("ndcg", self.middle),
+            "MRR": ("mrr", None),
+            "MAP": ("map", None),
+        }
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns of tables of evidence, with their names."""
+        few_and_many = {5, 50} if {5, 50} <= set(self.cutoffs) else {self.cutoffs[0], self.cutoffs[-1]}
+        return {
+            **self.ranked,
+            f"possible@{self.middle}": ("best_recall", self.middle),
+            "in 1,000 tokens": ("recall_at_tokens", 1000),
+            "in 2,000 tokens": ("recall_at_tokens", 2000),
+            **{f"tokens@{k}": ("tokens", k) for k in sorted(few_and_many)},
+            "seconds": ("seconds", None),
+            "peak MB": ("peak_megabytes", None),
+        }
 
 
-def summary(result: Result) -> Table:
-    """A line for each source and setting, without intervals."""
-    body = [
-        [source, setting.label, *map(percent, found)]
-        for source in result.shown_sources
-        for setting, found in _lines(result, source, result.averaged)
+def table_of(
+    result: Result, title: str, about: str, columns: Mapping[str, Column], sources: Sequence[str] = ()
+) -> Table:
+    """A line for each setting of each source, default all that are shown; the best shares are marked.
+
+    Columns without a number are left out, and the name of the source where there is one.
+    """
+    sources = sources or result.shown_sources
+    lines = [
+        (source, setting, found)
+        for source in sources
+        for setting in result.settings
+        if any(found := [result.find(setting, *column, source) for column in columns.values()])
     ]
-    head = ["source", "retriever", *(f"@{k}" for k in result.cutoffs), "nDCG", "MRR", "MAP"]
-    return Table(f"recall at k (@k), nDCG@{result.ndcg[1]}, MRR and MAP, percent", "", head, body)
-
-
-def recalls(result: Result) -> Table:
-    """A line for each source, with a column for each setting, and one for the most that each unit allows."""
-    columns = [(setting.label, setting, "recall") for setting in result.settings]
-    for unit in dict.fromkeys(setting.unit for setting in result.settings):
-        of_unit = [setting for setting in result.settings if setting.unit == unit]
-        best = [("best_recall", k) for k in result.cutoffs]
-        rows = [result.values(setting, best, "macro") for setting in of_unit]
-        possible = [[row and row["value"] for row in own] for own in rows]
-        read_alike = all(one == possible[0] for one in possible)  # not after different first stages
-        if read_alike and None not in possible[0]:
-            columns.append((f"possible, {of_unit[0].units}", of_unit[0], "best_recall"))
-    body = []
-    for source in result.shown_sources:
-        found = [
-            result.values(setting, [(metric, k) for k in result.cutoffs], source)
-            for _, setting, metric in columns
-        ]
-        questions = next((row["questions"] for cells in found for row in cells if row), 0)
-        body.append([source, f"{questions:,}", *(" / ".join(map(percent, cells)) for cells in found)])
-    about = f"Recall in percent @ {' / '.join(map(str, result.cutoffs))}."
-    if len(columns) > len(result.settings):
-        about += " Possible: the recall of the k units that hold most of the evidence."
-    return Table("", about, ["source", "questions", *(label for label, _, _ in columns)], body)
-
-
-def macro_means(result: Result) -> Table:
-    """A line for each setting, with intervals and costs."""
-    columns = {
-        f"recall@{result.ndcg[1]}": ("recall", result.ndcg[1]),
-        f"nDCG@{result.ndcg[1]}": result.ndcg,
-        "MRR": ("mrr", None),
-        "recall in 1,000 tokens": ("recall_at_tokens", 1000),
-        "recall in 2,000 tokens": ("recall_at_tokens", 2000),
-    }
-    body = []
-    for setting in result.settings:
-        found = result.values(setting, columns.values(), "macro")
-        work = result.costs(setting, {"gigaflops": 0, "peak_megabytes": 0}, "macro")
-        body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), *work])
-    about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
-    costs = [f"tokens of the best {_few_and_many(result)}", "seconds", "gigaflops", "peak MB"]
-    return Table("", about, ["retriever", *columns, *costs], body)
-
-
-def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = ()) -> Table:
-    """Metrics of one source or average; the best of each unit and column is marked."""
-    columns = columns or result.averaged
-    lines = list(_lines(result, source, columns))
-    top: dict[tuple[str, int], float] = {}  # by unit: ten chunks are far more text than ten sentences
-    for setting, found in lines:
-        for column, row in enumerate(found, start=1):
-            if row:
-                top[setting.unit, column] = max(row["value"], top.get((setting.unit, column), 0.0))
+    used = [any(cells) for cells in zip(*(found for _, _, found in lines), strict=True)]
+    several = ["source"] if len(sources) > 1 else []
+    body = [
+        [*([source] if several else []), setting.label, *map(_cell, compress(found, used))]
+        for source, setting, found in lines
+    ]
+    top: dict[object, float] = {}  # by unit: ten chunks are far more text than ten sentences
+    for row in (row for _, _, found in lines for row in found if row):
+        top[_contest(row)] = max(row["value"], top.get(_contest(row), 0.0))
     best = {
-        (number, column)
-        for number, (setting, found) in enumerate(lines)
-        for column, row in enumerate(found, start=1)
-        if row and row["value"] == top[setting.unit, column]
+        (number, place)
+        for number, cells in enumerate(body)
+        for place, cell in enumerate(cells)
+        if not isinstance(cell, str) and cell["value"] == top[_contest(cell)]
     }
-    names = [metric if k is None else f"{metric}@{k}" for metric, k in columns]
-    body = [
-        [setting.label, *(row or "-" for row in found), *_costs(result, setting, source)]
-        for setting, found in lines
-    ]
-    return Table(
-        title, "", ["retriever", *names, f"tokens at {_few_and_many(result)}", "seconds"], body, best
+    return Table(title, about, [*several, "retriever", *compress(columns, used)], body, best)
+
+
+def _cell(row: Row | None) -> str | Row:
+    if row is None:
+        return "-"
+    return f"{row['value']:,.{_DIGITS[row['metric']]}f}" if row["metric"] in _DIGITS else row
+
+
+def _contest(row: Row) -> tuple[object, ...]:
+    return row["source"], row["unit"], row["metric"], row["k"]
+
+
+def evidence_table(result: Result, title: str = "", sources: Sequence[str] = ()) -> Table:
+    """What is found of the evidence, and what that costs."""
+    about = (
+        "Percent, with 95 % intervals. Recall in the best k units, or in so many tokens of the bundled "
+        "checkpoint's tokenizer; possible: the recall of the k units that hold most of the evidence. Tokens of "
+        "the best k units; seconds for a question."
     )
-
-
-def verdicts(result: Result) -> list[str]:
-    """What the recall of each pair of settings says, in words."""
-    found = []
-    for test in result.differences:
-        if test["metric"] != f"recall@{result.ndcg[1]}" or test["average"] != "macro":
-            continue
-        better, worse, gain = test["first"], test["second"], test["difference"]
-        low, high = test["ci_low"], test["ci_high"]
-        if gain < 0:
-            better, worse, gain = worse, better, -gain
-            low, high = None if high is None else -high, None if low is None else -low
-        interval = "" if low is None else f" (95 % interval {points(low)} to {points(high)})"
-        # Of a handful of documents the interval is too narrow; the test, which flips their signs, knows.
-        if low is None or low <= 0 or test["p_value"] >= _SIGNIFICANT:
-            found.append(
-                f"{better} or {worse}: {test['questions']:,} questions do not tell which finds more{interval}."
-            )
-        else:
-            share = f"{points(gain)} points of the evidence among the best {result.ndcg[1]}"
-            found.append(f"{better} finds more than {worse}: {share}{interval}.")
-    return found
+    return table_of(result, title, about, result.columns, sources)
 
 
 def paired_tests(differences: Sequence[Difference]) -> Table:
@@ -205,40 +156,48 @@ def paired_tests(differences: Sequence[Difference]) -> Table:
 
 
 def documents_table(result: Result) -> Table:
-    """How well each setting finds the right document of a corpus: a line for each source and setting."""
-    body = []
-    for source in result.shown_sources:
-        for setting, (rank, *found) in _lines(result, source, list(_OF_CORPORA.values())):
-            costs = result.costs(setting, COSTS, source)
-            body.append([source, setting.label, shown(rank), *map(percent, found), *costs])
-    return Table(
+    """How well each setting finds the right document of a corpus."""
+    found: dict[str, Column] = {f"@{k}": ("document_recall", k) for k in DOCUMENT_CUTOFFS}
+    return table_of(
+        result,
         "The right document",
         "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
         "and how often it is among the best k; its score is that of its best sentence or chunk. evidence@10: "
         "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
         "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
         "clock starts.",
-        ["source", "retriever", *_OF_CORPORA, *COST_HEADS],
-        body,
+        {"MRR": ("document_mrr", None), **found, "evidence@10": ("recall", 10), **_COSTS},
+    )
+
+
+def rankings_table(result: Result, queries: int, documents: int, left_out: int) -> Table:
+    """How well each setting ranks judged documents, of which there are so many."""
+    left = f", {left_out:,} queries without a relevant one left out" if left_out else ""
+    return table_of(
+        result,
+        "The ranking of documents",
+        f"{queries:,} queries on {documents:,} documents of {result.sources[0]}{left}. Percent, with 95 % "
+        "intervals over queries. Documents and tokens scored, and seconds, for a query; an index is made before "
+        "the clock starts.",
+        result.ranked | _COSTS,
     )
 
 
 def characters_table(result: Result) -> Table:
-    """A line for each setting with the characters of the evidence that its best units hold, as Chroma measures."""
-    body = []
-    for setting in result.settings:
-        cells = []
-        for name in ("character_recall", "character_precision", "iou"):
-            found = result.values(setting, [(name, k) for k in (None, *CHARACTER_BUDGETS)], "macro")
-            cells.append(" / ".join(map(percent, found)))
-        body.append([setting.label, *cells])
-    return Table(
+    """The characters of the evidence that the best units of each setting hold, as Chroma measures."""
+    names = {"recall": "character_recall", "precision": "character_precision", "IoU": "iou"}
+    columns: dict[str, Column] = {
+        name if k is None else f"{name}@{k:,}": (metric, k)
+        for name, metric in names.items()
+        for k in (None, *CHARACTER_BUDGETS)
+    }
+    return table_of(
+        result,
         "The characters of the evidence",
-        "Percent, of the best k units, as many as overlap the evidence, / of what fits into "
-        f"{' / '.join(f'{budget:,}' for budget in CHARACTER_BUDGETS)} characters. IoU: shared characters by those "
-        "of either.",
-        ["retriever", "recall", "precision", "IoU"],
-        body,
+        "Percent, with 95 % intervals, of the best k units, as many as overlap the evidence, and of what fits "
+        "into so many characters. IoU: shared characters by those of either.",
+        columns,
+        ["macro"],
     )
 
 
@@ -264,24 +223,6 @@ def write_files(result: Result, out: Path) -> None:
     for name, value in content.items():
         write_whole(out / name, json.dumps(value, indent=1) + "\n")
     tests = [paired_tests(result.differences)] if result.differences else []
-    tables = [recalls(result), macro_means(result), *tests, *result.tables]
-    write_whole(out / "results.md", "\n".join(map(to_markdown, tables)))
-
-
-def _lines(
-    result: Result, source: str, columns: Sequence[Column]
-) -> Iterator[tuple[Setting, list[Row | None]]]:
-    for setting in result.settings:
-        found = result.values(setting, columns, source)
-        if any(found):
-            yield setting, found
-
-
-def _costs(result: Result, setting: Setting, source: str) -> list[str]:
-    tokens = map(number, result.values(setting, [("tokens", k) for k in result.tokens_at], source))
-    (seconds,) = result.costs(setting, {"seconds": 2}, source)
-    return [" / ".join(tokens), "below 0.01" if seconds == "0.00" else seconds]
-
-
-def _few_and_many(result: Result) -> str:
-    return " / ".join(map(str, result.tokens_at))
+    write_whole(
+        out / "results.md", "\n".join(map(to_markdown, [evidence_table(result), *tests, *result.tables]))
+    )

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.cascade import Cascade
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, asked_of, read_of
-from spscanner_rag.lab.evaluation.costs import PeakMemory, gigaflops_of, index_megabytes
+from spscanner_rag.lab.evaluation.costs import PeakMemory, index_megabytes
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
+from spscanner_rag.lab.evaluation.rows import length_bin
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evidence.calibration import Bins
+from spscanner_rag.lab.evidence.calibration import bins_of, filled
 from spscanner_rag.lab.evidence.metrics import (
     BUDGETS,
     CUTOFFS,
@@ -38,6 +38,7 @@ from spscanner_rag.results.coverage import (
     relevant_units,
 )
 from spscanner_rag.results.document_score import Aggregation, document_score
+from spscanner_rag.results.document_score import best_first as best_documents
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
@@ -49,6 +50,10 @@ POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 POSITION_BINS = 10  # equal parts of a document
 
 DOCUMENT_CUTOFFS = (1, 5, 10)  # ranks at which the right document of a corpus is looked for
+
+MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
+
+Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
 Corpora = Callable[[], Iterable[Corpus]]
 """Gives the corpora of a run; those of single documents are made one by one, so that few are held."""
@@ -79,9 +84,7 @@ class Scored(NamedTuple):
 
     read: Sequence[int]  # numbers of the documents that were read
     logits: list[NDArray[np.float32]]  # (units,) of each
-    seconds: float
-    peak_megabytes: float | None
-    index_megabytes: float | None  # None for a document alone
+    costs: dict[str, float]  # metrics
     answerable: float | None = None  # of a document alone, where the scorer says how probably it answers
 
 
@@ -91,7 +94,7 @@ class Ask:
 
     Each is asked of a corpus by itself, or, if not ``together``, all questions on a document of it alone, in one
     call. With ``calibrate``, the sigmoids of the scores are probabilities, and the questions may include
-    unanswerable ones.
+    unanswerable ones. With ``qrels`` the questions are queries, for which the documents are ranked.
     """
 
     setting: Setting  # that the records name
@@ -101,6 +104,7 @@ class Ask:
     stage: Setting | str | None = None  # the first stage, as in `read_of`, or whose scorer it is
     together: bool = False
     calibrate: bool = False
+    qrels: Qrels | None = None
 
     @property
     def questions(self) -> int:
@@ -123,14 +127,11 @@ class Ask:
             for group in [[asked] for asked in corpus.asked] if self.together else [corpus.asked]:
                 waiting = [asked for asked in group if self._key(*asked) not in file.records]
                 if waiting:
-                    file.add(self.records(scorers, corpus, waiting, count_tokens, file.path.parent))
+                    found = self._of_evidence if self.qrels is None else self._of_ranking
+                    file.add(found(scorers, corpus, waiting, count_tokens))
                 done += len(group)
                 if progress is not None:
                     progress(done, every)
-        self.finish(file.path.parent)
-
-    def finish(self, folder: Path) -> None:
-        """Write what else there is when all questions have a record."""
 
     def score(
         self, scorers: Mapping[Setting, Scorer], corpus: Corpus, queries: Sequence[str], right: int = 0
@@ -141,42 +142,43 @@ class Ask:
         """
         scorer, plan = scorers[self.scorer], self.plan
         units = corpus.units(self.setting.unit, scorer)
-        memory = PeakMemory()
-        if not self.together:
-            units.units(0)  # cut before the clock starts
+        memory, answers, costs = PeakMemory(), list[float | None](), dict[str, float]()
+        if self.together:
+            (query,) = queries
+            collection = asked_of(corpus, query, right, plan.among)
+            stage = scorers[self.stage] if isinstance(self.stage, Setting) else self.stage
+            chosen = partial(read_of, corpus, query, collection, stage, plan.read_documents)
+            chosen()
+            if self.setting.has_index:
+                indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
+                units.scores(indexed, queries, collection, collection)
             begun = time.perf_counter()
-            answers: list[float | None] = []
-            logits = units.scores(scorer, queries, [0], answers=answers)
-            seconds, peak = (time.perf_counter() - begun) / len(queries), memory.megabytes()
-            return [
-                Scored([0], own, seconds, peak, None, answerable)
-                for own, answerable in zip(logits, answers, strict=True)
-            ]
-        (query,) = queries
-        collection = asked_of(corpus, query, right, plan.among)
-        stage = scorers[self.stage] if isinstance(self.stage, Setting) else self.stage
-        chosen = partial(read_of, corpus, query, collection, stage, plan.read_documents)
-        chosen()
-        if self.setting.has_index:
-            indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
-            units.scores(indexed, queries, collection, collection)
-        begun = time.perf_counter()
-        read = chosen()
-        (own,) = units.scores(scorer, queries, read, collection)
-        seconds = time.perf_counter() - begun
-        megabytes = index_megabytes(scorer, units, collection)
-        return [Scored(read, own, seconds, memory.megabytes(), megabytes)]
+            read = chosen()
+            logits = units.scores(scorer, queries, read, collection)
+            seconds, answers = time.perf_counter() - begun, [None]
+            costs = {
+                "index_megabytes": index_megabytes(scorer, units, collection),
+                "documents_read": len(read),
+            }
+        else:
+            units.units(0)  # cut before the clock starts
+            read, begun = [0], time.perf_counter()
+            logits = units.scores(scorer, queries, read, answers=answers)
+            seconds = (time.perf_counter() - begun) / len(queries)
+        costs["seconds"] = seconds
+        if (peak := memory.megabytes()) is not None:
+            costs["peak_megabytes"] = peak
+        return [Scored(read, own, costs, sure) for own, sure in zip(logits, answers, strict=True)]
 
     def _key(self, document: Document, question: Question) -> tuple[str, ...]:
         return *self.setting.key, document.source, document.doc_id, question.qid
 
-    def records(
+    def _of_evidence(
         self,
         scorers: Mapping[Setting, Scorer],
         corpus: Corpus,
         asked: Sequence[Asked],
         count_tokens: CountTokens,
-        folder: Path,
     ) -> Iterator[Record]:
         """The records of questions on one document; none for evidence without a sentence, only white space."""
         document = asked[0][0]
@@ -192,32 +194,27 @@ class Ask:
         for (question, evidence), scored in zip(questions, scores, strict=True):
             pool = units.pool(scored.read, count_tokens)
             values = np.concatenate([np.zeros(0, np.float32), *scored.logits])
-            metrics: dict[str, float] = {}
-            more: dict[str, Any] = (
-                _calibration(scored.answerable, pool, values, question) if self.calibrate else {}
-            )
+            metrics, more = dict(scored.costs), dict[str, Any]()
+            if self.calibrate:
+                more = _calibration(scored.answerable, pool, values, question)
             if question.answerable:
-                own = units.place(right, evidence)
-                metrics = measure(pool, values, own, self.plan.cutoffs)
-                more["tokens"] = {
-                    str(k): n for k, n in tokens_at(values, pool.tokens, self.plan.cutoffs).items()
-                }
+                own, cutoffs = units.place(right, evidence), self.plan.cutoffs
+                metrics |= measure(pool, values, own, cutoffs)
+                if "recall@10" in metrics:
+                    metrics[f"recall_by_length@{length_bin(len(document.text))}"] = metrics["recall@10"]
                 if self.plan.exact:
-                    spans = units.place(right, Spans(*np.array(question.evidence, np.int64).T))
-                    metrics |= character_metrics(pool.spans, values, list(zip(*spans, strict=True)))
-                if not self.together:
-                    text, cut = document.text, units.units(0)
-                    metrics |= self._answers(scorer, question, text, [cut[i] for i in best_first(values)])
-                    ranks = evidence_ranks(pool.spans, values, own)
-                    more["positions"] = {
-                        str(k): recall_by_position(own, ranks <= k, len(text))
-                        for k in POSITION_CUTOFFS.get(self.setting.unit, (10,))
-                    }
-                    more["gigaflops"] = gigaflops_of(scorer, question.text, text, cut)
-                else:
+                    exact = within(Spans.of(units.units(right)), question.evidence)
+                    metrics |= character_metrics(pool.spans, values, units.place(right, exact))
+                if self.together:
                     is_right = [number == right for number in scored.read]
                     metrics |= document_metrics(scored.logits, is_right, self.plan.aggregation)
-                    more |= {"documents_read": len(scored.read), "tokens_read": int(pool.tokens.sum())}
+                    metrics["tokens_read"] = int(pool.tokens.sum())
+                else:
+                    ranks = evidence_ranks(pool.spans, values, own)
+                    for k in POSITION_CUTOFFS.get(self.setting.unit, (10,)):
+                        metrics |= recall_by_position(own, ranks, k, len(document.text))
+                    ranked = [units.units(0)[number] for number in best_first(values)]
+                    metrics |= answer_metrics(scorer, question, document.text, ranked, cutoffs)
             yield Record(
                 *self.setting.key,
                 source=corpus.source,
@@ -226,26 +223,33 @@ class Ask:
                 qid=question.qid,
                 characters=len(document.text),
                 metrics=metrics,
-                seconds=scored.seconds,
-                peak_megabytes=scored.peak_megabytes,
-                index_megabytes=scored.index_megabytes,
                 answerable=question.answerable,
                 **more,
             )
 
-    def _answers(
-        self, scorer: Scorer, question: Question, text: str, ranked: Sequence[Unit]
-    ) -> dict[str, float]:
-        """Whether a right answer is in the best of the ``ranked`` units, by their number and by their words."""
-        texts = [text[unit.start : unit.end] for unit in ranked]
-        answers = {
-            "answer_recall": answer_recall_at(texts, question.answers, self.plan.cutoffs),
-            "answer_recall_at_words": answer_recall_at_words(texts, question.answers),
+    def _of_ranking(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        corpus: Corpus,
+        asked: Sequence[Asked],
+        count_tokens: CountTokens,
+    ) -> Iterator[Record]:
+        """The record of a query, with its ranking; a document without units is not ranked."""
+        ((_, query),) = asked
+        (scored,) = self.score(scorers, corpus, [query.text])
+        documents = [corpus.documents[number] for number in scored.read]
+        ranked = best_documents([document_score(own, self.plan.aggregation) for own in scored.logits])
+        ranking = {
+            documents[n].doc_id: float(score) for n, score in ranked[:MOST_RANKED] if np.isfinite(score)
         }
-        if isinstance(scorer, Propositions) and question.answers:
-            best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
-            answers["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
-        return {f"{name}@{k}": value for name, own in answers.items() for k, value in own.items()}
+        pool = corpus.units(self.setting.unit, scorers[self.scorer]).pool(scored.read, count_tokens)
+        metrics = scored.costs | {"tokens_read": int(pool.tokens.sum())}
+        assert self.qrels is not None
+        metrics |= graded_metrics(list(ranking), self.qrels[query.qid], self.plan.cutoffs)
+        size = sum(len(document.text) for document in documents)
+        yield Record(
+            *self.setting.key, corpus.source, "", query.qid, query.qid, size, metrics, ranking=ranking
+        )
 
 
 def _calibration(
@@ -256,18 +260,18 @@ def _calibration(
     found: dict[str, Any] = {"highest": float(probabilities.max(initial=0.0)) if highest is None else highest}
     if question.answerable:
         relevant = relevant_units(*pool.spans, question.evidence)
-        found["bins"] = Bins.of(probabilities, relevant).filled()
+        found["bins"] = filled(bins_of(probabilities, relevant))
     return found
 
 
 def measure(
     units: Pool, scores: NDArray[np.floating], evidence: Spans, cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[str, float]:
-    """All metrics of one question, such as "recall@10", from 0 to 1.
+    """All metrics of one question, such as "recall@10", from 0 to 1, and tokens of the best k units.
 
     Recall is the share of evidence sentences that lie at least half inside the best k units; "best_recall" is the
     recall of the k units that hold most of them. A unit counts as relevant for precision, nDCG, success and MRR
-    if it holds at least half of an evidence sentence.
+    if it holds at least half of an evidence sentence; without one they are 0.
     """
     held = np.zeros(len(units.spans.starts), np.int64)  # evidence sentences in each unit
     for start, end in zip(*evidence, strict=True):
@@ -278,13 +282,37 @@ def measure(
         for name, order in (("recall", scores), ("best_recall", held.astype(np.float64)))
         for k, value in coverage_recall_at(units.spans, order, evidence, cutoffs).items()
     }
-    relevant = held > 0
-    if relevant.any():
-        measured = ranking_metrics(scores, relevant, cutoffs)
-        # recall is of sentences, and err for graded documents
-        metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}
+    measured = ranking_metrics(scores, held > 0, cutoffs, missed=() if held.any() else (1.0,))
+    # recall is of sentences, and err for graded documents
+    metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}
     budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
-    return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
+    metrics |= {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
+    return metrics | {f"tokens@{k}": n for k, n in tokens_at(scores, units.tokens, cutoffs).items()}
+
+
+def answer_metrics(
+    scorer: Scorer, question: Question, text: str, ranked: Sequence[Unit], cutoffs: Sequence[int]
+) -> dict[str, float]:
+    """Whether a right answer is in the best of the ``ranked`` units, by their number and by their words."""
+    texts = [text[unit.start : unit.end] for unit in ranked]
+    found = {
+        "answer_recall": answer_recall_at(texts, question.answers, cutoffs),
+        "answer_recall_at_words": answer_recall_at_words(texts, question.answers),
+    }
+    if isinstance(scorer, Propositions) and question.answers:
+        best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
+        found["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
+    return {f"{name}@{k}": value for name, own in found.items() for k, value in own.items()}
+
+
+def within(units: Spans, evidence: Iterable[tuple[int, int]]) -> Spans:
+    """The parts of evidence that lie in units, each character once: white space between units is in none."""
+    held, wanted = np.zeros((2, int(units.ends.max(initial=0)) + 2), bool)
+    for marks, spans in ((held, zip(*units, strict=True)), (wanted, evidence)):
+        for start, end in spans:
+            marks[start + 1 : end + 1] = True
+    starts, ends = np.flatnonzero(np.diff(held & wanted)).reshape(-1, 2).T
+    return Spans(starts, ends)
 
 
 def document_metrics(
@@ -299,12 +327,31 @@ def document_metrics(
     return {f"document_{name}": found[name] for name in names}
 
 
-def recall_by_position(sentences: Spans, found: NDArray[np.bool_], characters: int) -> list[float | None]:
-    """The share of the evidence sentences found in each tenth of the document (Figure 13), or None.
+def graded_metrics(
+    ranking: Sequence[str], grades: Mapping[str, int], cutoffs: Sequence[int]
+) -> dict[str, float]:
+    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr" of ids, best first, as trec_eval defines them.
+
+    Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0.
+    """
+    gains = np.array([max(grades.get(document, 0), 0) for document in ranking], np.float64)
+    ranked = set(ranking)
+    missed = [grade for document, grade in grades.items() if grade > 0 and document not in ranked]
+    places = -np.arange(len(gains), dtype=np.float64)
+    return ranking_metrics(places, gains, cutoffs, missed)
+
+
+def recall_by_position(
+    sentences: Spans, ranks: NDArray[np.int64], k: int, characters: int
+) -> dict[str, float]:
+    """The share of the evidence sentences among the best k in each tenth of the document that has any (Figure 13).
 
     A sentence counts in the part that its middle is in.
     """
     places = (sentences.starts + sentences.ends) * POSITION_BINS // (2 * characters)
-    there = np.bincount(places, minlength=POSITION_BINS).tolist()
-    seen = np.bincount(places, weights=found, minlength=POSITION_BINS).tolist()
-    return [hits / all_there if all_there else None for hits, all_there in zip(seen, there, strict=True)]
+    there = np.bincount(places, minlength=POSITION_BINS)
+    seen = np.bincount(places, weights=ranks <= k, minlength=POSITION_BINS)
+    return {
+        f"recall_by_position@{k}@{part + 1}": float(seen[part] / there[part])
+        for part in np.flatnonzero(there)
+    }

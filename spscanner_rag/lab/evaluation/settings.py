@@ -11,7 +11,7 @@ class Setting:
     """A retriever and the unit that it ranks."""
 
     retriever: str  # its name on the command line
-    unit: str = "sentence"  # or "chunk", "passage", "document"
+    unit: str = "sentence"  # or "chunk", "passage", "document"; "" for what ranks nothing
     variants: tuple[str, ...] = ()  # changes to the plain setting, such as "sentence alone"
 
     @property
@@ -33,7 +33,7 @@ class Setting:
     @property
     def label(self) -> str:
         """The name of the setting in tables."""
-        return self.name if self.unit == "sentence" else f"{self.name}, {self.units}"
+        return self.name if self.unit in ("sentence", "") else f"{self.name}, {self.units}"
 
     @property
     def has_probabilities(self) -> bool:

@@ -38,15 +38,10 @@ class Sample:
         return cls([value for value, _ in pairs], [document for _, document in pairs])
 
 
-class Rate(Share):
-    """A mean, its interval (None for a single question), and the number of questions."""
+class Estimate(Share):
+    """A mean, its interval (None for a single question), and the numbers of questions and documents."""
 
     questions: int
-
-
-class Estimate(Rate):
-    """A `Rate` with the number of documents."""
-
     documents: int
 
 
@@ -60,16 +55,6 @@ def estimate(samples: Mapping[str, Sample], average: Average = "macro", *, seed:
         means = _resampled_means(samples, average, seed)
         low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
     return Estimate(value=value, ci_low=low, ci_high=high, questions=questions, documents=documents)
-
-
-def rate(samples: Mapping[str, Sample], average: Average, seed: int) -> Rate | None:
-    """`estimate` without the number of documents; None for no sample."""
-    if not samples:
-        return None
-    found = estimate(samples, average, seed=seed)
-    return Rate(
-        value=found["value"], ci_low=found["ci_low"], ci_high=found["ci_high"], questions=found["questions"]
-    )
 
 
 def paired_test(

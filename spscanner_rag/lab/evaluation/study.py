@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.corpora import Corpus, corpora_of
@@ -14,6 +13,7 @@ from spscanner_rag.lab.evaluation.result import Result, characters_table, corpor
 from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
 from spscanner_rag.lab.evaluation.run import Ask, Plan, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from spscanner_rag.lab.evidence.questions import Document, document_digest
@@ -32,7 +32,6 @@ DOCUMENT_TESTED = ("document_mrr", "recall@10"), ("document_mrr", "recall_at_tok
 class Study:
     """A run: what each setting is asked, and what is made of the records."""
 
-    kind: Literal["documents", "corpora", "judged"]  # what questions are asked of
     settings: Sequence[Setting]  # plain ones, in the order of the tables
     questions: Questions
     seed: int  # of the intervals
@@ -40,7 +39,13 @@ class Study:
     arguments: Mapping[str, object]  # what must not change before the run resumes
     plan: Plan
     tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)  # metrics, of one unit and across
-    completed: Callable[[Result, Sequence[Record]], Result] = lambda result, records: result  # adds tables
+    tables: Callable[[Result], Sequence[Table]] = lambda result: ()  # additional ones
+    calibrated: Sequence[Setting] | None = None  # whose probabilities are measured; None if that is not asked
+
+    @property
+    def of_corpora(self) -> bool:
+        """Whether a question is asked of many documents."""
+        return any(ask.together for ask in self.asks)
 
     @property
     def stages(self) -> list[Setting]:
@@ -55,7 +60,15 @@ class Study:
         same_unit, across = self.tested
         pairs = [(settings[0], other) for other in settings[1:]]
         differences = differences_of(answerable, pairs, self.seed, same_unit=same_unit, across=across)
-        return self.completed(Result(rows, differences, settings, cutoffs=self.plan.cutoffs), records)
+        result = Result(rows, differences, settings, cutoffs=self.plan.cutoffs)
+        if self.calibrated is None:
+            return replace(result, tables=self.tables(result))
+        left_out = [setting.label for setting in self.settings if setting not in self.calibrated]
+        rates = calibration_rows(records, self.calibrated, self.seed)
+        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rates}
+        return replace(
+            result, tables=calibration_tables(rates, left_out), files={"calibration.json": content}
+        )
 
 
 def study_of(
@@ -70,9 +83,11 @@ def study_of(
 ) -> Study:
     """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing.
 
-    ``answered``: also questions without evidence, for which there are right answers to compare with.
+    ``answered``: also questions without evidence, for which there are right answers to compare with. With
+    ``calibration`` the settings with probabilities are also asked unanswerable questions, in the same call.
     """
-    if calibration and not any(setting.has_probabilities for setting in settings):
+    calibrated = [setting for setting in settings if calibration and setting.has_probabilities]
+    if calibration and not calibrated:
         raise ValueError(
             f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
             "probabilities; expected a scanner among --retrievers"
@@ -81,39 +96,28 @@ def study_of(
     if not questions:
         wanted = "evidence or answers" if answered else "evidence"
         raise ValueError(f"the data have no answerable question with {wanted}; expected at least one")
-    # with their scores, the settings with probabilities are also asked unanswerable questions, in the same call
-    calibrated = [setting for setting in settings if calibration and setting.has_probabilities]
     unanswerable = sample_questions(documents, per_source, seed, answerable=False) if calibration else {}
     sources = sorted({*questions, *unanswerable})
     both = {source: [*questions.get(source, ()), *unanswerable.get(source, ())] for source in sources}
-    arguments = {
-        "questions": digest_of(questions),
-        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
-        **({"calibration": digest_of(unanswerable)} if calibration else {}),
-    }
 
     def ask(setting: Setting) -> Ask:
-        corpora = partial(documents_alone, both if setting in calibrated else questions)
-        return Ask(setting, setting, corpora, plan, calibrate=setting in calibrated)
-
-    def completed(result: Result, records: Sequence[Record]) -> Result:
-        if not calibration:
-            return result
-        left_out = [setting.label for setting in settings if setting not in calibrated]
-        rows = calibration_rows(records, calibrated, seed)
-        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
-        tables = calibration_tables(rows, left_out)
-        return replace(result, tables=tables, files={"calibration.json": content})
+        own = setting in calibrated
+        return Ask(
+            setting, setting, partial(documents_alone, both if own else questions), plan, calibrate=own
+        )
 
     return Study(
-        "documents",
         settings,
         questions,
         seed,
         asks=[ask(setting) for setting in settings],
-        arguments=arguments,
+        arguments={
+            "questions": digest_of(questions),
+            "cutoffs": _cutoffs(plan),
+            **({"calibration": digest_of(unanswerable)} if calibration else {}),
+        },
         plan=plan,
-        completed=completed,
+        calibrated=calibrated if calibration else None,
     )
 
 
@@ -129,12 +133,11 @@ def corpus_study_of(
     corpora = corpora_of(documents, per_source, seed, least=least, characters=plan.characters)
     questions = {corpus.source: corpus.asked for corpus in corpora}
 
-    def completed(result: Result, records: Sequence[Record]) -> Result:
+    def tables(result: Result) -> list[Table]:
         exactly = [characters_table(result)] if plan.exact else []
-        return replace(result, tables=[documents_table(result), corpora_table(corpora), *exactly])
+        return [documents_table(result), corpora_table(corpora), *exactly]
 
     return Study(
-        "corpora",
         settings,
         questions,
         seed,
@@ -142,7 +145,7 @@ def corpus_study_of(
         arguments=arguments_of(corpora, questions, plan),
         tested=DOCUMENT_TESTED,
         plan=plan,
-        completed=completed,
+        tables=tables,
     )
 
 
@@ -171,8 +174,12 @@ def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) ->
         "among": plan.among,
         "document_characters": plan.characters,
         "aggregation": None if plan.aggregation == "max" else plan.aggregation,
-        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
+        "cutoffs": _cutoffs(plan),
     }
+
+
+def _cutoffs(plan: Plan) -> list[int] | None:
+    return None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs)
 
 
 def digest_of(questions: Questions) -> str:

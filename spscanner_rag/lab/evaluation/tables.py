@@ -26,28 +26,14 @@ class Table:
     best: Collection[tuple[int, int]] = ()  # row and column of the cells to mark
 
 
-def interval(share: Share) -> str:
-    """The interval of a share in percent; empty for none."""
-    if share["ci_low"] is None or share["ci_high"] is None:
-        return ""
-    return f"{100 * share['ci_low']:.1f} to {100 * share['ci_high']:.1f}"
-
-
-def percent(share: Share | None) -> str:
-    """A share in percent; a dash for none."""
-    return "-" if share is None else f"{100 * share['value']:.1f}"
-
-
-def shown(cell: str | Share | None) -> str:
-    """A cell as text: a share in percent, with its interval if it has one."""
+def shown(cell: str | Share, interval: bool = True) -> str:
+    """A cell as text: a share in percent, with its interval if it has one and that is asked for."""
     if isinstance(cell, str):
         return cell
-    return f"{percent(cell)} ({interval(cell)})" if cell and interval(cell) else percent(cell)
-
-
-def number(share: Share | None, digits: int = 0) -> str:
-    """A value that is no share, such as seconds; a dash for none."""
-    return "-" if share is None else f"{share['value']:,.{digits}f}"
+    percent = f"{100 * cell['value']:.1f}"
+    if not interval or cell["ci_low"] is None or cell["ci_high"] is None:
+        return percent
+    return f"{percent} ({100 * cell['ci_low']:.1f} to {100 * cell['ci_high']:.1f})"
 
 
 def points(share: float | None) -> str:
@@ -56,7 +42,7 @@ def points(share: float | None) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A table with its title and explanation, for documents such as model cards."""
+    """A table in Markdown, with its title and explanation."""
     title = f"{markdown_text(table.title)}. " if table.title else ""
     lines = [
         list(map(markdown_text, table.head)),

@@ -5,10 +5,8 @@ A sentence's probability is the sigmoid of its logit. It is calibrated if seven 
 reliability table shows every range of probabilities.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,67 +19,48 @@ THRESHOLD = 0.5  # a document answers a question if the probability of one of it
 _NEWTON_STEPS = 100
 
 
-class Reliability(NamedTuple):
-    """One bin of the probabilities."""
+def bins_of(probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> NDArray[np.float64]:
+    """Gather probabilities and marks, (sentences,) each, in bins of equal width; those of questions add up.
 
-    low: float
-    high: float  # exclusive, but 1 belongs to the last bin
-    probability: float | None  # their mean; None in an empty bin
-    relevant: float | None  # share of relevant sentences; None in an empty bin
-    sentences: int
+    Returns (bins, 3): sentences, relevant sentences, and the sum of the probabilities.
+    """
+    p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
+    places = np.minimum((p * bins).astype(np.int64), bins - 1)
+    columns = [np.bincount(places, own, bins) for own in (np.ones(len(p)), marks, p)]
+    return np.column_stack(columns).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Probabilities gathered in bins of equal width, so that those of many questions can be added up."""
+def filled(bins: NDArray[np.float64]) -> list[list[float]]:
+    """The number and the row of each bin that is not empty, for `from_filled`."""
+    return [[int(i), int(bins[i, 0]), int(bins[i, 1]), float(bins[i, 2])] for i in np.flatnonzero(bins[:, 0])]
 
-    counts: NDArray[np.int64]  # (bins,): sentences
-    relevant: NDArray[np.int64]  # (bins,): relevant sentences
-    sums: NDArray[np.float64]  # (bins,): sums of the probabilities
 
-    @classmethod
-    def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
-        """Gather the probabilities and marks, (sentences,) each, of one question."""
-        p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
-        places = np.minimum((p * bins).astype(np.int64), bins - 1)
-        return cls(
-            np.bincount(places, minlength=bins),
-            np.bincount(places[marks], minlength=bins),
-            np.bincount(places, weights=p, minlength=bins).astype(np.float64),
-        )
+def from_filled(rows: Iterable[Sequence[float]]) -> NDArray[np.float64]:
+    """The inverse of `filled`."""
+    bins = np.zeros((BINS, 3))
+    for number, *values in rows:
+        bins[int(number)] = values
+    return bins
 
-    def __add__(self, other: "Bins") -> "Bins":
-        return Bins(self.counts + other.counts, self.relevant + other.relevant, self.sums + other.sums)
 
-    def filled(self) -> list[list[float]]:
-        """Number, count, relevant sentences and sum of each bin that is not empty, for `from_filled`."""
-        return [
-            [int(i), int(self.counts[i]), int(self.relevant[i]), float(self.sums[i])]
-            for i in np.flatnonzero(self.counts)
-        ]
+def calibration_error(bins: NDArray[np.float64]) -> float:
+    """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences."""
+    return float(np.abs(bins[:, 2] - bins[:, 1]).sum() / bins[:, 0].sum())
 
-    @classmethod
-    def from_filled(cls, filled: Sequence[Sequence[float]]) -> "Bins":
-        """The inverse of `filled`."""
-        table = np.zeros((BINS, 3))
-        for number, *values in filled:
-            table[int(number)] = values
-        return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
 
-    def calibration_error(self) -> float:
-        """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences."""
-        return float(np.abs(self.sums - self.relevant).sum() / self.counts.sum())
-
-    def reliability(self) -> list[Reliability]:
-        """The bins as a table."""
-        edges = pairwise(np.linspace(0, 1, len(self.counts) + 1).tolist())
-        columns = (self.counts.tolist(), self.relevant.tolist(), self.sums.tolist())
-        return [
-            Reliability(
-                low, high, total / count if count else None, relevant / count if count else None, count
-            )
-            for (low, high), count, relevant, total in zip(edges, *columns, strict=True)
-        ]
+def reliability(bins: NDArray[np.float64]) -> list[dict[str, float | None]]:
+    """The bins as a table: edges, mean probability, share of relevant sentences; None in an empty bin."""
+    edges = pairwise(np.linspace(0, 1, len(bins) + 1).tolist())
+    return [
+        {
+            "low": low,
+            "high": high,  # exclusive, but 1 belongs to the last bin
+            "probability": total / count if count else None,
+            "relevant": relevant / count if count else None,
+            "sentences": int(count),
+        }
+        for (low, high), (count, relevant, total) in zip(edges, bins.tolist(), strict=True)
+    ]
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:

@@ -126,22 +126,17 @@ def recall_at_budgets(
 
 
 def character_metrics(
-    units: Spans,
-    scores: NDArray[np.floating],
-    evidence: Sequence[tuple[int, int]],
-    budgets: Sequence[int] = CHARACTER_BUDGETS,
+    units: Spans, scores: NDArray[np.floating], evidence: Spans, budgets: Sequence[int] = CHARACTER_BUDGETS
 ) -> dict[str, float]:
-    """Recall, precision and intersection over union of the characters of exact spans, such as "iou@1000".
+    """Recall, precision and intersection over union of the characters of disjoint spans, such as "iou@1000".
 
     Of the best units that fit into each budget of characters, by `units_within`; without a budget in the name, of
     the best k units, where k units of the corpus overlap the spans. They are those of Smith and Troynikov (2024),
     but for spans that overlap each other, which count once here. Units are disjoint.
     """
-    lengths = units.ends - units.starts
-    inside, total, reached = np.zeros(len(lengths), np.int64), 0, 0
-    for start, end in sorted(evidence):
-        start, reached = max(start, reached), max(end, reached)
-        total += max(0, end - start)
+    lengths, total = units.ends - units.starts, int((evidence.ends - evidence.starts).sum())
+    inside = np.zeros(len(lengths), np.int64)
+    for start, end in zip(*evidence, strict=True):
         inside += np.maximum(np.minimum(units.ends, end) - np.maximum(units.starts, start), 0)
     chosen = {f"@{budget}": units_within(scores, lengths, budget) for budget in budgets}
     chosen[""] = best_first(scores)[: int((inside > 0).sum())]

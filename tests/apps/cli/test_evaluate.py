@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.lab.evidence.calibration import Bins
+from spscanner_rag.lab.evidence.calibration import bins_of, calibration_error
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.text.units import Unit
 
@@ -166,7 +166,7 @@ def test_calibration(
     scanner = Scanner.from_pretrained(tiny_checkpoint)
     scores = scanner.scan("Which otter swims?", TEXT).scores
     absent = scanner.scan("Who paid?", TEXT).scores
-    expected = Bins.of(scores, [True, False, False, False, False]).calibration_error()
+    expected = calibration_error(bins_of(scores, [True, False, False, False, False]))
     assert rows["a"]["calibration_error"] == pytest.approx(expected, abs=1e-5)
     assert rows["a"]["sentences"] == 15
     assert rows["a"]["hit_rate"]["value"] == float(scores.max() >= 0.5)
@@ -210,14 +210,15 @@ def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -
         "recall_at_tokens@1000",
     ]
     for text in shown_in(told, out):
-        assert "a bm25 100.0 (100.0 to 100.0) 100.0 100.0 100.0" in text
+        assert re.search(r" bm25 100\.0( (\()?100\.0 to 100\.0(\))?)? 100\.0", text)
         assert re.search(r"a 6 [\d,]+ 6 6 0", text)
 
 
 def test_among_the_hardest(evaluate: Run, many: Path, out: Path) -> None:
     assert evaluate(many, "--among", 3, "--document-characters", 100, "--max-questions", 4).code == 0
-    read = [(each["documents_read"], each["characters"] <= 100) for each in read_lines(out / "records.jsonl")]
-    assert read == [(3, True)] * 4
+    records = read_lines(out / "records.jsonl")
+    assert [each["metrics"]["documents_read"] for each in records] == [3] * 4
+    assert all(each["characters"] <= 100 for each in records)
 
 
 def test_free_cutoffs(evaluate: Run, data: Path, out: Path) -> None:
@@ -226,7 +227,7 @@ def test_free_cutoffs(evaluate: Run, data: Path, out: Path) -> None:
     assert {row["k"] for row in rows_of(out, metric="recall")} == {2, 20}
     assert rows_of(out, metric="map", source="macro")[0]["value"] == 1.0
     assert rows_of(out, metric="answer_recall_at_words", k=50, source="macro")[0]["value"] == 1.0
-    assert "recall at k (@k), nDCG@20, MRR and MAP" in told.out
+    assert "nDCG@20" in told.out
     assert "nDCG@20" in (out / "results.md").read_text()
     assert "cutoffs" in evaluate(data).err
 

@@ -63,9 +63,11 @@ def asked(script: Path) -> int:
     return len(path.read_text()) if path.exists() else 0
 
 
-def rows_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
+def rows_of(out: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Rows by label of the retriever, source and metric."""
+    units = {"sentence": "bm25", "chunk": "bm25, chunks", "": "whole document"}
     rows = json.loads((out / "answers.json").read_text())["rows"]
-    return {(row["answers_from"], row["source"]): row for row in rows if row["length"] is None}
+    return {(units[row["unit"]], row["source"], row["metric"]): row for row in rows}
 
 
 def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
@@ -79,21 +81,22 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     assert told.code == 0, told.err
     rows = rows_of(out)
     labels = ("bm25", "bm25, chunks", "whole document")
-    assert {label for label, _ in rows} == set(labels)
+    assert {label for label, *_ in rows} == set(labels)
     for label in labels:
         for source, questions in (("houses", 2), ("barns", 2), ("macro", 4), ("micro", 4)):
             for score in ("accuracy", "token_f1", "exact_match"):
-                assert rows[label, source][score]["value"] == 1.0
-                assert rows[label, source][score]["questions"] == questions
-    assert rows["bm25", "micro"]["answering"]["prompts"] == 4
-    direct = rows["whole document", "micro"]["answering"]
+                assert rows[label, source, score]["value"] == 1.0
+                assert rows[label, source, score]["questions"] == questions
+    content = json.loads((out / "answers.json").read_text())
+    answering = {each["answers_from"]: each["answering"] for each in content["asked"]}
+    assert answering["bm25"]["prompts"] == 4
+    direct = answering["whole document"]
     windows = direct["prompts"] - 4  # one more prompt merges the answers to the windows of each document
     assert windows >= 4 * 3
-    assert direct["prompt_tokens"] > rows["bm25", "micro"]["answering"]["prompt_tokens"]
+    assert direct["prompt_tokens"] > answering["bm25"]["prompt_tokens"]
     replies = read_lines(out / "answer-replies.jsonl")
     assert sum("in overlapping parts" in line["prompt"] for line in replies) == 4
     assert sum("neighbouring parts overlap" in line["prompt"] for line in replies) == windows
-    content = json.loads((out / "answers.json").read_text())
     assert content["spent"]["requests"] == len(replies) == asked(script)
     answers = read_lines(out / "answers.jsonl")
     assert len(answers) == 12
@@ -130,12 +133,14 @@ def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: P
     told = run(*command, "--judge", f"{script}:reply", "--answer-units", 1)
     assert told.code == 0, told.err
     rows = rows_of(out)
-    assert {source for _, source in rows} == {"houses", "barns", "macro", "micro"}
-    assert rows["bm25", "macro"]["accuracy"]["value"] == rows["bm25", "houses"]["token_f1"]["value"] == 1.0
+    assert {source for _, source, _ in rows} == {"houses", "barns", "macro", "micro"}
+    assert rows["bm25", "macro", "accuracy"]["value"] == rows["bm25", "houses", "token_f1"]["value"] == 1.0
     by_length = [
-        row for row in json.loads((out / "answers.json").read_text())["rows"] if row["length"] is not None
+        (row["k"], row["questions"])
+        for row in json.loads((out / "answers.json").read_text())["rows"]
+        if (row["metric"], row["source"]) == ("accuracy_by_length", "macro")
     ]
-    assert [(row["length"], row["accuracy"]["questions"]) for row in by_length] == [(0, 2), (40_000, 2)]
+    assert by_length == [(0, 2), (40_000, 2)]
     asked = [
         line["prompt"]
         for line in read_lines(out / "answer-replies.jsonl")
@@ -167,7 +172,7 @@ def test_a_budget_ends_it_a_larger_one_goes_on(run: Run, data: Path, script: Pat
     assert all("limit of 5 requests" in line["error"] or "ending" in line["error"] for line in failed)
     assert run(*command).code == 0
     assert asked(script) == 12, "two answers to each question, which are the same and are judged once"
-    assert rows_of(out)["whole document", "micro"]["accuracy"]["questions"] == 4
+    assert rows_of(out)["whole document", "micro", "accuracy"]["questions"] == 4
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from spscanner_rag.lab.answers.answering import AnswerScore, Verdict
 from spscanner_rag.lab.evaluation.answer_run import (
     WHOLE_DOCUMENT,
     AnswerSet,
-    ScoredAnswer,
     answer_from,
     answer_rows,
-    answer_table,
+    answer_tables,
+    counts_of,
     questions_with_answers,
     retriever_sources,
     whole_documents,
@@ -78,7 +78,7 @@ def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: 
     setting, scorer = Setting("last", unit), LastFirst(titles)
     (source,) = retriever_sources([setting], {setting: scorer}, titles)
     (text,) = source.contexts(FIRST, FIRST.questions[0])
-    assert source.label == setting.label
+    assert source.setting == setting
     assert scorer.seen == {"title of one"}
     otters = [int(number) for number in re.findall(r"Otter (\d+) ", text)]
     assert otters == sorted(otters)
@@ -121,8 +121,8 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
         found = answer_from(
             whole_documents(window_tokens=500), questions, model, judged, asker, "phrase", done.append
         )
-        assert found.label == WHOLE_DOCUMENT
-        got = [(own.document.doc_id, own.question.qid, own.score.answer) for own in found.answers]
+        assert found.setting == WHOLE_DOCUMENT
+        got = [(document.doc_id, question.qid, score.answer) for document, question, score in found.answers]
         assert got == [("one", "a", "399"), ("one", "c", "399"), ("two", "d", "399")]
         assert found.answering.prompts > 3 * 4
         assert found.judging.prompts == (3 if judged else 0)
@@ -131,17 +131,17 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
 
 def scored(
     source: str, qid: str, f1: float | None, correct: bool | None, answer: str | None = "x"
-) -> ScoredAnswer:
+) -> tuple[Document, Question, AnswerScore]:
     question = Question(qid, f"Is it {qid}?", (), answers=("y",))
     verdict = None if answer is None else Verdict(correct, ("DECISION",))
     error = "gone" if answer is None else None
     match = None if f1 is None else float(f1 == 1)
     score = AnswerScore(answer, error, True, f1, match, correct, verdict)
-    return ScoredAnswer(Document(f"of {qid}", source, "", "", (question,)), question, score)
+    return Document(f"of {qid}", source, "", "", (question,)), question, score
 
 
 BM25 = AnswerSet(
-    "bm25",
+    Setting("bm25"),
     (
         scored("a", "1", 1.0, True),
         scored("a", "2", 0.5, False),
@@ -152,40 +152,43 @@ BM25 = AnswerSet(
     Asked(5, Usage(1_000, 50)),
     Asked(4, Usage(300, 20)),
 )
-NOTHING = AnswerSet("whole document", (scored("a", "1", None, None, None),), Asked(1, Usage(9, 0)), Asked())
+NOTHING = AnswerSet(WHOLE_DOCUMENT, (scored("a", "1", None, None, None),), Asked(1, Usage(9, 0)), Asked())
 
 
 def test_rows_are_means_of_what_there_is() -> None:
     found = answer_rows([BM25, NOTHING])
-    rows = {(row["answers_from"], row["source"]): row for row in found if row["length"] is None}
     values = {
-        key: [
-            score["value"] if isinstance(score := row[name], dict) else None
-            for name in ("accuracy", "token_f1")
-        ]
-        for key, row in rows.items()
+        (row["source"], row["metric"]): row["value"]
+        for row in found
+        if row["metric"] in ("accuracy", "token_f1")
     }
     assert values == {
-        ("bm25", "a"): [0.5, 0.75],
-        ("bm25", "b"): [1.0, 0.5],
-        ("bm25", "macro"): [0.75, 0.625],
-        ("bm25", "micro"): [2 / 3, 0.625],
-        ("whole document", "a"): [None, None],
-        ("whole document", "macro"): [None, None],
-        ("whole document", "micro"): [None, None],
+        ("a", "accuracy"): 0.5,
+        ("a", "token_f1"): 0.75,
+        ("b", "accuracy"): 1.0,
+        ("b", "token_f1"): 0.5,
+        ("macro", "accuracy"): 0.75,
+        ("macro", "token_f1"): 0.625,
+        ("micro", "accuracy"): 2 / 3,
+        ("micro", "token_f1"): 0.625,
     }
-    assert rows["bm25", "micro"]["answering"] == {"prompts": 5, "prompt_tokens": 1_000, "reply_tokens": 50}
-    assert rows["bm25", "micro"]["judging"] == {"prompts": 4, "prompt_tokens": 300, "reply_tokens": 20}
+    assert {row["retriever"] for row in found} == {"bm25"}, "nothing was answered from whole documents"
+    assert counts_of(BM25) == {
+        "answers_from": "bm25",
+        "answering": {"prompts": 5, "prompt_tokens": 1_000, "reply_tokens": 50},
+        "judging": {"prompts": 4, "prompt_tokens": 300, "reply_tokens": 20},
+    }
 
 
 def test_the_table_counts_what_failed_and_what_was_not_decided() -> None:
     sets = [BM25, NOTHING]
-    table = answer_table(sets, answer_rows(sets), judged=True)
+    table, lengths = answer_tables(sets, answer_rows(sets), judged=True)
     body = [[shown(cell) for cell in cells] for cells in table.body]
     assert [cells[0] for cells in body] == ["bm25", "whole document"]
     assert body[0][1].startswith("75.0 (")
     assert body[0][4:] == ["5", "1", "1", "5", "1,000", "50"]
     assert body[1][1:] == ["-", "-", "-", "1", "1", "0", "1", "9", "0"]
     assert len(table.head) == len(body[0])
-    unjudged = answer_table([BM25], answer_rows([BM25]), judged=False)
+    assert [cells[:2] for cells in lengths.body] == [["bm25", "0"]]
+    unjudged, _ = answer_tables([BM25], answer_rows([BM25]), judged=False)
     assert unjudged.body[0][6] == "0", "nothing was to decide"

@@ -5,14 +5,14 @@ import pytest
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evidence.calibration import Bins
+from spscanner_rag.lab.evidence.calibration import bins_of, filled
 
 SCANNER = Setting("scanner", "sentence")
 
 
 def record(source: str, doc: str, qid: str, p: list[float], relevant: list[bool] | None) -> Record:
     """Of a question whose document has sentences of these probabilities; None: it does not answer it."""
-    bins = None if relevant is None else Bins.of(p, relevant).filled()
+    bins = None if relevant is None else filled(bins_of(p, relevant))
     own = {"answerable": relevant is not None, "highest": max(p), "bins": bins}
     return Record(*SCANNER.key, source, "dev", doc, qid, 90, {}, **own)  # type: ignore[arg-type]
 

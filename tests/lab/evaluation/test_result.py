@@ -7,9 +7,9 @@ import pytest
 
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result, documents_table, write_files
-from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
+from spscanner_rag.lab.evaluation.rows import differences_of, length_bin, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Table
+from spscanner_rag.lab.evaluation.tables import Table, shown
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
@@ -24,11 +24,9 @@ def record(
         doc_id=doc,
         qid=qid,
         characters=characters,
-        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall}
-        | {f"recall_at_tokens@{budget}": recall for budget in (1000, 2000)},
-        tokens={"10": 100},
-        positions={"10": [recall, *[None] * 9]},
-        seconds=2.0,
+        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall, "tokens@10": 100, "seconds": 2.0}
+        | {f"recall_at_tokens@{budget}": recall for budget in (1000, 2000)}
+        | {f"recall_by_length@{length_bin(characters)}": recall, "recall_by_position@10@1": recall},
     )
 
 
@@ -95,40 +93,22 @@ def test_differences_on_the_questions_both_were_asked(unit: str, metrics: list[s
     assert differences_of(RECORDS[:4], [(SETTINGS[0], SETTINGS[1])]) == []
 
 
-def test_a_metric_without_a_value_counts_as_zero() -> None:
-    without = Record(
-        *SETTINGS[0].key, "a", "dev", "d1", "q9", 9, {"recall@10": 1.0}, {"10": 1}, {"10": [1.0] * 10}
-    )
-    means = {row["metric"]: row["value"] for row in rows_of([RECORDS[0], without], SETTINGS)}
-    assert (means["recall"], means["mrr"]) == (1.0, 0.5)
+def test_a_metric_counts_where_it_was_measured() -> None:
+    partly = replace(RECORDS[2], metrics={"recall@10": 0.0, "recall_by_position@10@2": 0.5})
+    for records in ([*RECORDS[:2], partly], [partly, *RECORDS[1::-1]]):
+        rows = {(r["metric"], r["k"]): r for r in rows_of(records, SETTINGS) if r["source"] == "a"}
+        found = {key: (row["value"], row["questions"]) for key, row in rows.items()}
+        assert found["recall", 10] == (pytest.approx(1 / 3), 3)
+        assert found["mrr", None] == found["recall_by_position@10", 1] == (0.5, 2)
+        assert found["recall_by_position@10", 2] == (0.5, 1)
 
 
-def by_bin(records: list[Record], metric: str) -> dict[int | None, tuple[float, int]]:
-    """Value and number of questions of a metric of source "a", by its k."""
-    rows = (row for row in rows_of(records, SETTINGS) if (row["metric"], row["source"]) == (metric, "a"))
-    return {row["k"]: (row["value"], row["questions"]) for row in rows}
-
-
-def test_every_question_is_in_the_bin_of_its_length() -> None:
-    lengths = [0, 9_999, 10_000, 19_999, 20_000, 10**6]
-    records = [
-        record(SETTINGS[0], "a", f"d{n}", f"q{n}", n / 10, characters) for n, characters in enumerate(lengths)
-    ]
-    assert by_bin(records, "recall_by_length") == {
-        0: (pytest.approx(0.05), 2),
-        10_000: (pytest.approx(0.25), 2),
-        20_000: (pytest.approx(0.4), 1),
-        160_000: (pytest.approx(0.5), 1),
-    }
-
-
-def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
-    positions = {"d1": [0.5, None, None], "d2": [1.0, 0.0, None]}
-    records = [
-        replace(record(SETTINGS[0], "a", doc, "q", 0.0), positions={"10": own})
-        for doc, own in positions.items()
-    ]
-    assert by_bin(records, "recall_by_position@10") == {1: (0.75, 2), 2: (0.0, 1)}
+@pytest.mark.parametrize(
+    ("characters", "edge"),
+    [(0, 0), (9_999, 0), (10_000, 10_000), (19_999, 10_000), (20_000, 20_000), (10**6, 160_000)],
+)
+def test_every_question_is_in_the_bin_of_its_length(characters: int, edge: int) -> None:
+    assert length_bin(characters) == edge
 
 
 TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
@@ -142,37 +122,12 @@ def markdown(result: Result, out: Path) -> list[str]:
 def test_markdown(tmp_path: Path) -> None:
     differences = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
     lines = markdown(Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE]), tmp_path)
-    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 4  # of the four tables
-    assert any(line.startswith("| scanner | 33.3 (") for line in lines)
+    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 3  # of the three tables
+    assert any(line.startswith("| macro | scanner | 33.3 (") for line in lines)
     assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
     assert lines[-5:-1] == ["Further. What it is.", "", "| one | two |", "| --- | --- |"]
     assert lines[-1].startswith("| a\\|b")
     assert lines[-1].endswith(" | 1.0 |")
-
-
-def recall_table(best: dict[str, float], out: Path) -> list[str]:
-    """The recall table of sentences from two retrievers, whose best possible recalls are given."""
-    settings = [Setting(name) for name in best]
-    records = [
-        replace(own, retriever=name, metrics=own.metrics | {"best_recall@10": most})
-        for name, most in best.items()
-        for own in RECORDS[:4]
-    ]
-    lines = markdown(Result(rows_of(records, settings), [], settings, cutoffs=[10]), out)
-    return [line for line in lines if line.startswith(("Recall", "| source", "| macro"))]
-
-
-def test_recall_has_the_most_that_is_possible_beside_it(tmp_path: Path) -> None:
-    about, head, macro = recall_table({"scanner": 0.75, "bm25": 0.75}, tmp_path)
-    assert about.endswith("Possible: the recall of the k units that hold most of the evidence.")
-    assert head.endswith(" | scanner | bm25 | possible, sentences |")
-    assert macro.endswith(" | 75.0 |")
-
-
-def test_what_retrievers_of_other_documents_could_find_is_not_shown(tmp_path: Path) -> None:
-    about, head, _ = recall_table({"scanner": 0.75, "bm25": 0.5}, tmp_path)
-    assert about == "Recall in percent @ 10."
-    assert head.endswith(" | scanner | bm25 |")
 
 
 STAGED, INDEXED = Setting("scanner", variants=("2 documents by bm25",)), Setting("bm25")
@@ -181,9 +136,8 @@ STAGED, INDEXED = Setting("scanner", variants=("2 documents by bm25",)), Setting
 def of_corpus(setting: Setting, source: str, doc: str, rank: int, recall: float) -> Record:
     metrics = {"recall@10": recall, "document_mrr": 1 / rank}
     metrics |= {f"document_recall@{k}": float(rank <= k) for k in (1, 5, 10)}
-    return Record(
-        *setting.key, source, "dev", doc, "q", 900, metrics, seconds=0.25, documents_read=2, tokens_read=1500
-    )
+    metrics |= {"seconds": 0.25, "documents_read": 2, "tokens_read": 1500}
+    return Record(*setting.key, source, "dev", doc, "q", 900, metrics)
 
 
 OF_CORPORA = [
@@ -198,20 +152,20 @@ OF_CORPORA = [
 def test_the_table_of_documents() -> None:
     settings = [STAGED, INDEXED]
     table = documents_table(Result(rows_of(OF_CORPORA, settings), [], settings))
-    cells = {tuple(line[:2]): line[2:] for line in table.body}
-    assert cells["a", "scanner, 2 documents by bm25"] == [
-        "75.0 (50.0 to 100.0)",
-        *("50.0", "100.0", "100.0"),
-        "75.0",
-        *("2", "1,500", "0.25", "-"),
-    ]
-    assert cells["a", "bm25"][:4] == ["25.0 (25.0 to 25.0)", "0.0", "100.0", "100.0"]
+    assert table.head == "source retriever MRR @1 @5 @10 evidence@10 documents tokens seconds".split()
+    body = [[shown(cell) for cell in cells] for cells in table.body]
+    cells = {tuple(line[:2]): line[2:] for line in body}
+    staged, costs = cells["a", "scanner, 2 documents by bm25"], ["2", "1,500", "0.25"]
+    assert staged[0] == "75.0 (50.0 to 100.0)"
+    assert staged[-4:] == ["75.0 (50.0 to 100.0)", *costs]
+    assert cells["a", "bm25"][0] == "25.0 (25.0 to 25.0)"
     assert cells["macro", "scanner, 2 documents by bm25"][0].startswith("87.5 (")
-    assert ("b", "bm25") not in cells
-    assert [line[0] for line in table.body] == ["a", "a", "b", "macro", "macro", "micro", "micro"]
-    assert {len(line) for line in table.body} == {len(table.head)}
+    assert [line[0] for line in body] == ["a", "a", "b", "macro", "macro", "micro", "micro"], "not b of bm25"
+    assert {len(line) for line in body} == {len(table.head)}
+    assert {(0, 2), (0, 3), (0, 4), (1, 4)} < set(table.best), "the best of a source and unit"
+    assert not {(1, 2), (0, 7), (0, 9)} & set(table.best)
 
 
 def test_one_source_has_no_means() -> None:
     table = documents_table(Result(rows_of(OF_CORPORA[3:], [INDEXED]), [], [INDEXED]))
-    assert [line[:2] for line in table.body] == [["a", "bm25"]]
+    assert [line[0] for line in table.body] == ["bm25"]

@@ -10,7 +10,7 @@ import pytest
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.evaluation.corpora import Pool
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.run import Plan, document_metrics, measure, recall_by_position
+from spscanner_rag.lab.evaluation.run import Plan, document_metrics, measure, recall_by_position, within
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
 from spscanner_rag.lab.evidence.questions import Document, Question
@@ -147,14 +147,23 @@ def test_evidence_across_chunks() -> None:
     # no chunk holds half of it
     metrics = measure(pool_of((0, 4), (4, 8), (8, 12)), np.array([3.0, 2.0, 1.0]), pool_of((0, 12)).spans)
     assert (metrics["recall@1"], metrics["recall@5"]) == (0, 1)  # two chunks together
-    assert "mrr" not in metrics
+    assert metrics["mrr"] == metrics["map"] == metrics["ndcg@5"] == 0
 
 
 def test_a_sentence_counts_where_its_middle_is() -> None:
-    sentences, found = pool_of((0, 4), (5, 9), (90, 100)).spans, np.array([True, False, True])
-    assert recall_by_position(sentences, found, 100) == [0.5, *[None] * 8, 1.0]
-    edges = pool_of((9, 10), (9, 11), (99, 100)).spans
-    assert recall_by_position(edges, np.ones(3, bool), 100) == [1.0, 1.0, *[None] * 7, 1.0]
+    def shares(ranks: list[int], *spans: tuple[int, int]) -> dict[str, float]:
+        return recall_by_position(pool_of(*spans).spans, np.array(ranks), 5, 100)
+
+    first, last = "recall_by_position@5@1", "recall_by_position@5@10"
+    assert shares([5, 6, 1], (0, 4), (5, 9), (90, 100)) == {first: 0.5, last: 1}
+    assert shares([1] * 3, (9, 10), (9, 11), (99, 100)) == {first: 1, "recall_by_position@5@2": 1, last: 1}
+
+
+def test_evidence_without_the_white_space_between_units() -> None:
+    units = pool_of((0, 10), (12, 20), (25, 30)).spans
+    found = within(units, [(5, 15), (8, 13), (19, 27), (30, 33)])
+    assert list(zip(*found, strict=True)) == [(5, 10), (12, 15), (19, 20), (25, 27)]
+    assert len(within(units, []).starts) == len(within(pool_of().spans, [(0, 4)]).starts) == 0
 
 
 def test_document_metrics_by_hand() -> None:
@@ -177,10 +186,11 @@ def test_records_of_documents(tmp_path: Path) -> None:
     }
     for record in records:
         assert (record.split, record.characters, record.metrics["recall@1"]) == ("dev", len(TEXT), 1)
-        assert record.tokens["50"] == words(TEXT)
-        places = [place for place, recall in enumerate(record.positions["10"]) if recall is not None]
-        assert places == [0 if record.qid == "q0" else 4]
-        assert record.documents_read is record.index_megabytes is None
+        assert record.metrics["tokens@50"] == words(TEXT)
+        assert record.metrics["recall_by_length@0"] == record.metrics["recall@10"]
+        places = [name for name in record.metrics if name.startswith("recall_by_position@10@")]
+        assert places == [f"recall_by_position@10@{1 if record.qid == 'q0' else 5}"]
+        assert not record.metrics.keys() & {"documents_read", "index_megabytes", "document_mrr"}
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert [Record.read(line) for line in lines] == records
 
@@ -199,7 +209,9 @@ def test_a_killed_run_resumes_and_progress_counts_what_is_known(tmp_path: Path) 
     assert len(scorer.queries) == 3
     assert steps == [(2, 4), (4, 4)] * 2
     assert titles == {TEXT: "Title of two"}
-    assert {r.key: r.metrics for r in file.records.values()} == {r.key: r.metrics for r in whole}
+    assert {r.key: r.metrics["mrr"] for r in file.records.values()} == {
+        r.key: r.metrics["mrr"] for r in whole
+    }
     assert len(path.read_text().splitlines()) == 4
 
 
@@ -217,8 +229,8 @@ def test_calibration_is_kept_compactly(tmp_path: Path, calibration: bool) -> Non
     assert ("highest" in present) == ("bins" in present) == ("absent" in lines) == calibration
     if calibration:
         missing = lines["absent"]  # type: ignore[call-overload]
-        assert (missing["answerable"], missing["metrics"]) == (False, {})
-        assert not missing.keys() & {"gigaflops", "bins"}
+        assert (missing["answerable"], "bins" in missing) == (False, False)
+        assert not missing["metrics"].keys() - {"seconds", "peak_megabytes"}
         assert missing["highest"] == present["highest"] == pytest.approx(1 / (1 + np.exp(-2)))
         assert [cell[:3] for cell in present["bins"]] == [[0, 2, 0], [1, 1, 0], [7, 1, 0], [13, 1, 1]]
 
@@ -242,11 +254,11 @@ def test_evidence_and_document_among_all(tmp_path: Path) -> None:
     assert record.metrics | expected == record.metrics
     assert records["heron"].metrics["mrr"] == 1 / 5
     assert (record.source, record.split, record.qid) == ("wild", "dev", "vole-q")
-    assert (record.documents_read, record.tokens_read, record.tokens["50"]) == (4, 4 * 14, 4 * 14)
+    costs = {"documents_read": 4, "tokens_read": 4 * 14, "tokens@50": 4 * 14}
+    assert record.metrics | costs == record.metrics
     assert record.characters == len(page("vole").text)
     assert len(scorer.texts) == 16
-    assert record.positions == {}
-    assert record.gigaflops is None
+    assert not any("by_position" in name for name in record.metrics)
 
 
 def test_a_document_that_is_not_read_is_not_found(tmp_path: Path) -> None:
@@ -254,7 +266,7 @@ def test_a_document_that_is_not_read_is_not_found(tmp_path: Path) -> None:
     found = {name for name, record in records.items() if record.metrics["document_mrr"]}
     assert found == {"otter", "badger"}  # the first in the corpus of those with the same score
     assert records["vole"].metrics["recall@50"] == records["vole"].metrics["document_recall@10"] == 0
-    assert records["vole"].documents_read == 2
+    assert records["vole"].metrics["documents_read"] == 2
 
 
 def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:

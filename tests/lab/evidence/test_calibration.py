@@ -9,7 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evidence.calibration import BINS, Bins, auroc, fit_platt
+from spscanner_rag.lab.evidence.calibration import (
+    BINS,
+    auroc,
+    bins_of,
+    calibration_error,
+    filled,
+    fit_platt,
+    from_filled,
+    reliability,
+)
 from spscanner_rag.results.selection import sigmoid
 
 sentences = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
@@ -21,10 +30,9 @@ def arrays(pairs: list[tuple[float, bool]]) -> tuple[NDArray[np.float64], NDArra
 
 
 def test_edges_of_bins() -> None:
-    bins = Bins.of([0.0, 0.25, 0.5, 1.0], [False] * 4, bins=4)
-    assert bins.counts.tolist() == [1, 1, 1, 1]
-    empty = Bins.of([0.9], [True]).reliability()[0]
-    assert (empty.probability, empty.relevant, empty.sentences) == (None, None, 0)
+    assert bins_of([0.0, 0.25, 0.5, 1.0], [False] * 4, bins=4)[:, 0].tolist() == [1, 1, 1, 1]
+    empty = reliability(bins_of([0.9], [True]))[0]
+    assert empty == {"low": 0, "high": 1 / 15, "probability": None, "relevant": None, "sentences": 0}
 
 
 @given(sentences, st.integers(1, 20))
@@ -36,7 +44,7 @@ def test_calibration_error_against_one_written_otherwise(pairs: list[tuple[float
             error += abs(
                 sum(p for p, _ in inside) / len(inside) - sum(m for _, m in inside) / len(inside)
             ) * (len(inside) / len(pairs))
-    assert Bins.of(*arrays(pairs), bins).calibration_error() == pytest.approx(error, abs=1e-12)
+    assert calibration_error(bins_of(*arrays(pairs), bins)) == pytest.approx(error, abs=1e-12)
 
 
 @settings(max_examples=50)
@@ -47,20 +55,17 @@ def test_reliability_against_scikit_learn(pairs: list[tuple[float, bool]]) -> No
     assume(relevant.any() and not relevant.all())
     assume(not np.isin(p, np.linspace(0, 1, BINS + 1)[1:-1]).any())  # which bin an edge is in differs
     shares, means = calibration_curve(relevant, p, n_bins=BINS)
-    filled = [cell for cell in Bins.of(p, relevant).reliability() if cell.sentences]
-    np.testing.assert_allclose([cell.relevant for cell in filled], shares)
-    np.testing.assert_allclose([cell.probability for cell in filled], means)
+    cells = [cell for cell in reliability(bins_of(p, relevant)) if cell["sentences"]]
+    np.testing.assert_allclose([cell["relevant"] for cell in cells], shares)
+    np.testing.assert_allclose([cell["probability"] for cell in cells], means)
 
 
 @given(st.lists(sentences, min_size=1, max_size=5))
 def test_bins_of_questions_add_up_and_are_kept(questions: list[list[tuple[float, bool]]]) -> None:
-    total = Bins.of([], [])
+    total = bins_of([], [])
     for pairs in questions:
-        total += Bins.from_filled(json.loads(json.dumps(Bins.of(*arrays(pairs)).filled())))
-    whole = Bins.of(*arrays(list(itertools.chain(*questions))))
-    assert total.counts.tolist() == whole.counts.tolist()
-    assert total.relevant.tolist() == whole.relevant.tolist()
-    np.testing.assert_allclose(total.sums, whole.sums)
+        total += from_filled(json.loads(json.dumps(filled(bins_of(*arrays(pairs))))))
+    np.testing.assert_allclose(total, bins_of(*arrays(list(itertools.chain(*questions)))))
 
 
 @given(few_scores, few_scores)

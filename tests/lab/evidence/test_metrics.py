@@ -141,7 +141,7 @@ def test_whole_words_any_answer_and_no_more_than_needed() -> None:
         ([4, 1, 3, 2], [(80, 90)], {"": (0.0, 0.0, 0.0), "@35": (0.0, 0.0, 0.0)}),
         (
             [1, 2, 4, 3],
-            [(40, 55), (50, 60), (90, 100)],
+            [(40, 60), (90, 100)],
             {"": (1.0, 0.5, 0.5), "@35": (20 / 30, 20 / 30, 20 / 40)},
         ),
     ],
@@ -150,7 +150,7 @@ def test_characters_of_exact_spans(
     scores: list[float], evidence: list[tuple[int, int]], expected: dict[str, tuple[float, float, float]]
 ) -> None:
     units = Spans(np.array([0, 10, 40, 60]), np.array([10, 40, 60, 100]))
-    found = character_metrics(units, np.array(scores, np.float32), evidence, (35,))
+    found = character_metrics(units, np.array(scores, np.float32), Spans(*np.array(evidence).T), (35,))
     for name, values in expected.items():
         for metric, value in zip(("character_recall", "character_precision", "iou"), values, strict=True):
             assert found[f"{metric}{name}"] == pytest.approx(value), (metric, name)
