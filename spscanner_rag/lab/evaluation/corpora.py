@@ -44,7 +44,6 @@ class CorpusUnits:
         self._starts = np.cumsum([0, *(len(document.text) for document in documents)])
         self._cut: dict[int, Sequence[Unit]] = {}
         self._pools: dict[int, Pool] = {}
-        self._whole_index: CollectionIndex | None = None
 
     def units(self, number: int) -> Sequence[Unit]:
         """The units of one document."""
@@ -77,13 +76,13 @@ class CorpusUnits:
 
     def index(self, numbers: Sequence[int]) -> CollectionIndex:
         """The words of these documents; the key of each is its place among ``numbers``, such as "0"."""
-        if numbers == self.every and self._whole_index is not None:
-            return self._whole_index
-        texts = ([unit.model_text for unit in self.units(number)] for number in numbers)
-        index = CollectionIndex.of(texts)
         if numbers == self.every:
-            self._whole_index = index
-        return index
+            return self._whole_index
+        return CollectionIndex.of([unit.model_text for unit in self.units(number)] for number in numbers)
+
+    @cached_property
+    def _whole_index(self) -> CollectionIndex:
+        return self.index(list(self.every))
 
     def pool(self, numbers: Sequence[int], count_tokens: CountTokens) -> Pool:
         """The units of these documents together; the function that counts tokens must always be the same."""
@@ -112,8 +111,9 @@ class Corpus:
     source: str
     documents: Sequence[Document]  # their order decides between documents of equal score
     asked: Sequence[Asked] = ()  # with their right document
-    repeated: int = 0  # questions left out because another document has a question of the same words
-    cut_off: int = 0  # questions left out because their evidence is not in the part that is read
+    left_out: int = (
+        0  # questions that another document has too, or whose evidence is not in the part that is read
+    )
     _kept: dict[object, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
     def units(self, unit: str, scorer: Scorer | None = None) -> CorpusUnits:
@@ -170,11 +170,10 @@ def corpora_of(
             )
         corpora.append(_corpus(source, [own[name] for name in sorted(own)], per_source, seed, characters))
     if not any(corpus.asked for corpus in corpora):
-        repeated, cut_off = (sum(getattr(c, name) for c in corpora) for name in ("repeated", "cut_off"))
         raise ValueError(
             "the data have no answerable question with evidence that only one document of its source answers; "
-            f"expected at least one ({repeated} have the words of another document's question, the evidence of "
-            f"{cut_off} is cut off)"
+            f"expected at least one ({sum(corpus.left_out for corpus in corpora)} have the words of another "
+            "document's question, or evidence that is cut off)"
         )
     return [corpus for corpus in corpora if corpus.asked]
 
@@ -191,11 +190,10 @@ def _corpus(
         own = tuple(q for q in document.questions if len(askers[_words(q)]) == 1)
         return replace(document, questions=own)
 
-    unique = [only(document) for document in documents]
-    read = unique if characters is None else [shortened(document, characters) for document in unique]
-    every, own, left = map(_answerable, (documents, unique, read))
+    unique = map(only, documents)
+    read = list(unique if characters is None else (shortened(document, characters) for document in unique))
     asked = sample_questions(read, per_source, seed).get(source, [])
-    return Corpus(source, read, asked, every - own, own - left)
+    return Corpus(source, read, asked, _answerable(documents) - _answerable(read))
 
 
 def _words(question: Question) -> str:

@@ -206,13 +206,13 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
     body = []
     for corpus in corpora:
         characters = sum(len(document.text) for document in corpus.documents)
-        counts = (len(corpus.documents), characters, len(corpus.asked), corpus.repeated, corpus.cut_off)
+        counts = (len(corpus.documents), characters, len(corpus.asked), corpus.left_out)
         body.append([corpus.source, *(f"{count:,}" for count in counts)])
     return Table(
         "The corpora",
-        "Questions asked, and those left out: because their words are also a question of another document "
-        "(repeated), or because their evidence is not in the part of the document that is read (cut off).",
-        ["source", "documents", "characters", "asked", "repeated", "cut off"],
+        "Questions asked, and those left out, because their words are also a question of another document, or "
+        "because their evidence is not in the part of the document that is read.",
+        ["source", "documents", "characters", "asked", "left out"],
         body,
     )
 

@@ -13,20 +13,13 @@ from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 
-_CHECKPOINT_FILES = (
-    "config.json",
-    "tokenizer.json",
-    "word_vectors.safetensors",
-    "model*.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-)
 # not the weights of other runtimes
-_MODEL_FILES = ("*.json", "*.safetensors", "*.bin", "*.model", "*.txt", "*.py")
-_ROUNDING_ONLY = frozenset({"batch_size", "segment_tokens"})
-_TRANSFER_ONLY = frozenset({"timeout", "retries"})  # of a remote scanner
+_FILES = ("*.json", "*.safetensors", "*.bin", "*.model", "*.txt", "*.py")
+_NO_MATTER = frozenset({"batch_size", "segment_tokens", "timeout", "retries"})  # but for rounding
 _SERVED = ("id", "sha256", "segmenter", "uses_collection", "window_tokens", "dtype")
 """What a server says of its model, except for the device."""
+
+_DENSE = ("dense", "latechunking", "lateinteraction")
 
 
 def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
@@ -42,23 +35,19 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         return identity | {"parts": [{"name": part, **identity_of(part, one)} for part, one in own]}
     if isinstance(scorer, Scanner):
         tokenizer = scorer.checkpoint.tokenizer.to_str()  # some published checkpoints have no file of it
-        files = _digests([scorer.checkpoint.files], _CHECKPOINT_FILES)
+        files = _digests([scorer.checkpoint.files])
         return identity | {"files": files, "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()}
-    match kind:
-        case "dense" | "latechunking" | "lateinteraction":
-            files = _digests(_dense_folders(model or "minilm"), _MODEL_FILES)
-        case "mamba":
-            files = _digests(_folder(model), _CHECKPOINT_FILES)
-        case "crossencoder" | "blocksearch":
-            files = _digests(_folder(model), _MODEL_FILES)
-        case "remote":
-            served = scorer._model  # type: ignore[attr-defined]  # also shows whether the server is there
-            return identity | {"model": {name: served[name] for name in _SERVED}}
-        case "propositions":
-            files = _digests([*_folder(model), *_dense_folders("minilm")], _MODEL_FILES)
-        case _:
-            return identity
-    return identity | {"files": files}
+    if kind == "remote":
+        served = scorer._model  # type: ignore[attr-defined]  # also shows whether the server is there
+        return identity | {"model": {name: served[name] for name in _SERVED}}
+    if kind == "bm25":
+        return identity
+    models = [] if kind in _DENSE else [model]
+    if kind in _DENSE or kind == "propositions":  # which are ranked by all-MiniLM-L6-v2
+        own = model if kind in _DENSE and model else "minilm"
+        preset = PRESETS.get(own, Preset(own))
+        models += [installed(each) for each in (preset.model, preset.query_model) if each]
+    return identity | {"files": _digests(filter(None, map(_folder, models)))}
 
 
 def _parameters(scorer: Scorer) -> dict[str, Any]:
@@ -69,7 +58,7 @@ def _parameters(scorer: Scorer) -> dict[str, Any]:
     found = {}
     for name, value in sorted(values.items()):
         plain = value.tolist() if hasattr(value, "tolist") else value
-        if not name.startswith("_") and name not in _ROUNDING_ONLY | _TRANSFER_ONLY and _is_plain(plain):
+        if not name.startswith("_") and name not in _NO_MATTER and _is_plain(plain):
             found[name] = plain
     return found
 
@@ -80,35 +69,26 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _dense_folders(model: str) -> list[Path]:
-    preset = PRESETS.get(model, Preset(model))
-    found = []
-    for name in (preset.model, preset.query_model):
-        if name is not None:
-            found += _folder(installed(name))
-    return found
-
-
-def _folder(name: str) -> list[Path]:
-    """The folder of a model: a local one, or that in the cache of the Hub; none if there is neither."""
+def _folder(name: str) -> Path | None:
+    """The folder of a model: a local one, or that in the cache of the Hub; None if there is neither."""
     local = Path(name).expanduser()
     if local.is_dir():
-        return [local]
+        return local
     from huggingface_hub import snapshot_download
 
     try:
-        return [Path(snapshot_download(name, local_files_only=True))]
+        return Path(snapshot_download(name, local_files_only=True))
     except Exception:  # the library's own kinds differ between versions
-        return []
+        return None
 
 
-def _digests(folders: Iterable[Path], patterns: Iterable[str]) -> dict[str, str]:
+def _digests(folders: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of the files of models, also of those in the folders that ``modules.json`` names."""
     found: dict[str, str] = {}
     for number, folder in enumerate(folders):
         place = f"{folder.name} {number + 1}" if number else folder.name  # several may be called "model"
         for part in (folder, *_module_folders(folder)):
-            files = {path for pattern in patterns for path in part.glob(pattern) if path.is_file()}
+            files = {path for pattern in _FILES for path in part.glob(pattern) if path.is_file()}
             for path in sorted(files):
                 with path.open("rb") as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -56,7 +56,7 @@ def test_a_question_of_two_documents_is_not_asked() -> None:
     ]
     (corpus,) = corpora_of(given)
     assert sorted(q.text for _, q in corpus.asked) == ["Who swims twice?", "Who swims twice?", "Who swims?"]
-    assert (corpus.repeated, corpus.cut_off) == (3, 0)
+    assert corpus.left_out == 3
 
 
 def test_the_sample_is_of_what_can_be_asked() -> None:
@@ -75,7 +75,7 @@ def test_questions_whose_evidence_is_cut_off() -> None:
     assert all(len(d.text) <= 200 for d in corpus.documents)
     ((right, question),) = corpus.asked
     (span,) = question.evidence
-    assert (right.text[slice(*span)], question.qid, corpus.cut_off) == ("road.", "near", 1)
+    assert (right.text[slice(*span)], question.qid, corpus.left_out) == ("road.", "near", 1)
 
 
 def test_the_digest_differs_with_the_documents() -> None:
