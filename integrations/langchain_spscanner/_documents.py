@@ -38,16 +38,10 @@ _STORE_IDS = ("_id", "_collection_name", "chunk_id", "pk")
 _OF_THE_STORE = frozenset((*_SCORES, *ALL_SCORE_KEYS, *_STORE_IDS))
 
 
-def is_chunk(document: Document) -> bool:
-    """Whether a document is a chunk of another one, which an integer ``start_index`` shows."""
-    start = _number(document.metadata.get("start_index"))
-    return start is not None and start == int(start)
-
-
 def start_of(document: Document) -> int | None:
-    """Offset of a chunk in the document it was cut from; None if unknown, like LangChain's -1."""
+    """Offset of a chunk in the document it was cut from, below 0 if unknown; None for a whole document."""
     start = _number(document.metadata.get("start_index"))
-    return int(start) if start is not None and start == int(start) >= 0 else None
+    return int(start) if start is not None and start == int(start) else None
 
 
 def score_of(document: Document) -> float | None:
@@ -180,7 +174,7 @@ def read(
             given = wholes.documents[held[0]]
             source = ("given", stable_name(given), own_name(given))
             sources[source] = given.page_content
-        elif is_chunk(document) or number in cut_up:
+        elif start is not None or number in cut_up:
             source = ("parent", parent_name(document))
         else:
             start, whole = 0, True
@@ -360,7 +354,8 @@ def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
     """Where a hit begins by the offsets of the chunks there, which others contradict; None unless these agree."""
     starts = set()
     for placed in text.joined.touching(hit.start, hit.end):
-        if (own := start_of(text.items[placed.number])) is not None:
+        own = start_of(text.items[placed.number])
+        if own is not None and own >= 0:
             starts.add(own + placed.offset + hit.start - placed.start)
     return starts.pop() if len(starts) == 1 else None
 

@@ -81,16 +81,6 @@ def test_a_docstore_with_a_gap_does_not(documents: list[Document], word_scorer: 
         assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
-def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document], word_scorer: Any) -> None:
-    nodes = chunked(documents[0], "sentence", 30, 10)
-    for node in nodes:
-        node.start_char_idx = None
-    post = SPScannerPostprocessor(scorer=word_scorer, group_by="node", documents=documents, top_n=None)
-    found = post.postprocess_nodes(nodes, query_str=QUERY)
-    for n in found:
-        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-
-
 @pytest.mark.parametrize("parser", ["hierarchical", "two splitters"])
 def test_chunks_of_chunks_have_offsets_in_documents_only(documents: list[Document], parser: str) -> None:
     # Both count start_char_idx in the larger chunk, but name the document as SOURCE.

@@ -107,7 +107,6 @@ def test_two_texts_with_one_id_are_both_read() -> None:
     found = reranked(nodes)
     assert {n.node.get_content() for n in found} == {"He signed the treaty.", "The captain slept in."}
     assert len({n.node.node_id for n in found}) == 2
-    assert {n.node.start_char_idx for n in found} == {0}
 
 
 def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:

@@ -155,9 +155,8 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         """The same in every run: document and span, else node and span, else node and text."""
         place = hit.place
         if place.source_start is not None:
-            name = source_id(node)
-            copy = str(place.source).removeprefix(name)  # "#2" of a second text with the same id
-            return f"{self._source_name(name, node)}{copy}:{place.source_start}-{place.source_end}"
+            name = self._source_name(source_id(node), node)
+            return f"{name}:{place.source_start}-{place.source_end}"
         name = self._hash(node)[:24] if is_random_id(node.node_id) else node.node_id
         if place.piece_start is not None:
             return f"{name}:{place.piece_start}-{place.piece_end}"

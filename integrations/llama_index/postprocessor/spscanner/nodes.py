@@ -90,11 +90,9 @@ def read_nodes(
 ) -> list[ReadText[NodeWithScore]]:
     """Join the nodes of each document or `group_of`; ``sources`` holds whole texts of documents by id."""
     pieces, owners = _pieces(nodes, document_key)
-    if group_by == "document":
-        texts = join_pieces(pieces, sources)
-    else:
-        texts = join_pieces([_alone(piece, number, sources) for number, piece in enumerate(pieces)])
-    return [ReadText(joined, owners) for joined in texts]
+    if group_by == "node":
+        pieces, sources = [replace(piece, group=number) for number, piece in enumerate(pieces)], {}
+    return [ReadText(joined, owners) for joined in join_pieces(pieces, sources)]
 
 
 class WholeDocuments:
@@ -195,35 +193,25 @@ def _pieces(
     nodes: Sequence[NodeWithScore], document_key: str | None
 ) -> tuple[list[Piece], list[NodeWithScore]]:
     """The pieces and their nodes, without duplicates, of which the one with the higher score counts."""
-    pieces: list[Piece] = []
-    owners: list[NodeWithScore] = []
-    numbers: dict[str, dict[str, int]] = {}  # node id -> text -> index of the piece
+    best: dict[tuple[str, str], NodeWithScore] = {}
     for scored in nodes:
-        text, same_id = text_of(scored.node), numbers.setdefault(scored.node.node_id, {})
-        number = same_id.get(text)
-        if number is not None:
-            known = owners[number].score
-            if scored.score is not None and (known is None or known < scored.score):
-                owners[number] = NodeWithScore(node=owners[number].node, score=scored.score)
-        elif text:
-            same_id[text] = len(pieces)
-            pieces.append(_piece(scored.node, text, len(same_id), document_key))
-            owners.append(scored)
-    return pieces, owners
+        name, text = scored.node.node_id, text_of(scored.node)
+        known = best.get((name, text))
+        if text and (known is None or (scored.score or 0.0) > (known.score or 0.0)):
+            best[name, text] = scored
+    pieces = [_piece(scored.node, text, document_key) for (_, text), scored in best.items()]
+    return pieces, list(best.values())
 
 
-def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Piece:
-    source: Hashable = source_id(node)
+def _piece(node: BaseNode, text: str, document_key: str | None) -> Piece:
     whole = related(node, NodeRelationship.SOURCE) is None
-    if whole and copy > 1:
-        source = f"{source}#{copy}"  # another text under the same id is another document
     before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
     start = 0 if whole else _start(node, text)
     pages = (page_number(node.metadata.get(key)) for key in _PAGES)
     return Piece(
         text=text,
-        key=node.node_id if copy == 1 else f"{node.node_id}#{copy}",
-        source=source,
+        key=node.node_id,
+        source=source_id(node),
         start=start,
         group=group_of(node, document_key),
         position=next((page for page in pages if page is not None), None),
@@ -244,14 +232,3 @@ def _start(node: BaseNode, text: str) -> int | None:
         # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE is the document.
         return None
     return start
-
-
-def _alone(piece: Piece, number: int, sources: Mapping[Hashable, str]) -> Piece:
-    """The piece as a text of its own."""
-    start = piece.start
-    source = sources.get(piece.source)
-    if source is not None and (start is None or not source.startswith(piece.text, start)):
-        first = source.find(piece.text)
-        once = first >= 0 and source.find(piece.text, first + 1) < 0
-        start = first if once else None
-    return replace(piece, start=start, group=number)
