@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 from anyio import NoEventLoopError, from_thread
 from mcp.server import MCPServer
@@ -19,13 +20,13 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict  # pydantic refuses that of Python 3.11
 
 from spscanner_rag import __version__
-from spscanner_rag.apps import found as parts
-from spscanner_rag.apps.found import Found, FoundDocument, FoundPassage, digest_of, place_of
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read, read_all
 from spscanner_rag.results import ScanResult, Selection
+from spscanner_rag.results.sentences import Passage
 from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval import Piece, ReadBounds, join_pieces
 from spscanner_rag.retrieval.corpus import Corpus
@@ -40,6 +41,7 @@ READ_TOKENS = 200_000  # of a folder, in the likeliest documents
 MEANT_TOKENS = 500_000  # of those whose meaning is compared as well, the likeliest by words
 KEPT_CHARACTERS = 20_000_000  # of the texts of answers that are kept in memory
 TOLD_EACH = 0.1  # seconds
+_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{8})-([0-9a-f]{8})")
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
 _NULL = BeforeValidator(lambda value: "" if value is None else value)  # for what an agent leaves out
@@ -48,6 +50,39 @@ _Path = Annotated[str, Field(max_length=4_096), _NULL]
 _Text = Annotated[str, Field(max_length=MOST_CHARACTERS), _NULL]
 _Cursor = Annotated[str, Field(max_length=100), _NULL]
 _MaxTokens = Annotated[int, Field(ge=500, le=20_000)]  # hosts cut an answer that is longer than 25,000
+
+
+class FoundPassage(TypedDict):
+    """A passage and its place; start and end count the characters of the document's text."""
+
+    id: str
+    text: str
+    start: int
+    end: int
+    score: NotRequired[float]
+    page: NotRequired[str]
+    headings: NotRequired[list[str]]
+    cite: NotRequired[str]
+    rest: NotRequired[str]  # the id of what follows, of a passage that is longer than the answer may be
+
+
+class FoundDocument(TypedDict):
+    """A document, the probability that it answers, and its passages."""
+
+    path: str
+    characters: int
+    answerable: NotRequired[float]
+    passages: list[FoundPassage]
+
+
+class Found(TypedDict):
+    """The best passages by document, and the cursor of those that are left."""
+
+    documents: list[FoundDocument]
+    documents_read: int
+    passages_left: int
+    not_read: list[str]
+    cursor: str | None
 
 
 class _Read(NamedTuple):
@@ -114,7 +149,7 @@ class Library:
         path, start, end = match[1], int(match[2]), int(match[3])
         kept = (TextFile("", one.text) for read in list(self._kept.values()) for one in read.results)
         given = [self._document(path)] if path else kept
-        document = next((one for one in given if digest_of(one.text[start:end]) == match[4]), None)
+        document = next((one for one in given if _digest_of(one.text[start:end]) == match[4]), None)
         if document is None:
             got = f"{path} has changed since it was searched" if path else "the text is no longer in memory"
             raise ValueError(f"id: {got}; expected the id of a passage in it: search it again")
@@ -123,7 +158,7 @@ class Library:
         last = bisect_right(units, end - 1, key=lambda unit: unit.start)
         for wider in range(neighbours, 0, -1):
             around = units[max(0, first - wider) : last + wider]
-            found = place_of(document, min(start, around[0].start), max(end, around[-1].end))
+            found = _place_of(document, min(start, around[0].start), max(end, around[-1].end))
             if self._tokens(found) <= max_tokens:
                 return found
         return self._cut(document, start, end, max_tokens)
@@ -177,9 +212,9 @@ class Library:
         alive: "_Alive",
     ) -> Found:  # fmt: skip
         """As many of the ranked passages as fit, from the cursor on."""
-        names = digest_of(question, *(each.path for each in documents))
-        key = names, digest_of(*(each.text for each in documents))
-        first = parts.start_of(cursor, key, documents)
+        names = _digest_of(question, *(each.path for each in documents))
+        key = names, _digest_of(*(each.text for each in documents))
+        first = _start_of(cursor, key, documents)
         with self._reading:
             read = self._kept.pop(key, None) or self._read_for(question, documents, alive)
             while (
@@ -202,7 +237,7 @@ class Library:
                 new = FoundDocument(path=document.path, characters=len(document.text), passages=[])
                 if said is not None:
                     new["answerable"] = round(said, 3)
-                place = own or place_of(document, passage.start, passage.end)
+                place = own or _place_of(document, passage.start, passage.end)
                 entries.setdefault(index, new)["passages"].append(place | {"score": round(passage.score, 4)})
             return Found(
                 documents=list(entries.values()), documents_read=len(documents), not_read=shown,
@@ -224,16 +259,16 @@ class Library:
         """A passage, or as much of its beginning as has room, and the id of the rest."""
         length = end - start
         while length:
-            found = place_of(document, start, start + length)
+            found = _place_of(document, start, start + length)
             if start + length < end:
-                found["rest"] = place_of(document, start + length, end)["id"]
+                found["rest"] = _place_of(document, start + length, end)["id"]
             if self._tokens(found) <= room:
                 return found
             length //= 2
         raise ValueError("max_tokens: got fewer than the place of a passage needs; expected more")
 
     def _tokens(self, answer: Found | FoundPassage) -> int:
-        return self._scanner.count_tokens(parts.json_of(answer))
+        return self._scanner.count_tokens(_json_of(answer))
 
 
 def create_server(library: Library) -> MCPServer[Any]:
@@ -256,7 +291,7 @@ def _answering(tool: Callable[..., Found | FoundPassage]) -> Callable[..., CallT
     @wraps(tool)  # whose signature is the tool's schema
     def answering(**given: Any) -> CallToolResult:  # noqa: ANN401 - what the schema says
         try:
-            text = parts.json_of(tool(**given))
+            text = _json_of(tool(**given))
         except (ValueError, ImportError) as error:
             raise ToolError(str(error)) from error
         content = TextContent(type="text", text=text)
@@ -291,3 +326,38 @@ class _Alive:
         if monotonic() - self._told >= TOLD_EACH:
             self._told = monotonic()
             from_thread.run(self._report, done, total)
+
+
+def _start_of(cursor: str, bound: tuple[str, str], documents: Sequence[TextFile]) -> int:
+    """Where an answer goes on; ``bound`` are the digests of question and names, and of the texts."""
+    match = _CURSOR.fullmatch(cursor)
+    if not cursor or (match and match.groups()[1:] == bound):
+        return int(match[1]) if match else 0
+    name = documents[0].path or "the text" if len(documents) == 1 else "a file of the folder"
+    why = f"{name} has changed" if match and match[2] == bound[0] else "of another question or document"
+    raise ValueError(f"cursor: got {cursor!r:.60}, {why}; expected that of the last answer, or none")
+
+
+def _place_of(document: TextFile, start: int, end: int) -> FoundPassage:
+    """A stretch of a document with its id and its place."""
+    own = Passage(document.text[start:end], start, end, 0.0).within(document)
+    own_id = f"{document.path}#{start}-{end}@{_digest_of(own.text)}"
+    found = FoundPassage(id=own_id, text=own.text, start=start, end=end)
+    if own.page is not None:
+        found["page"] = own.page
+    if own.headings:
+        found["headings"] = list(own.headings)
+    if own.page or own.headings:  # else it would repeat the id
+        found["cite"] = own.cite()
+    return found
+
+
+def _digest_of(*parts: str) -> str:
+    """The first digits of a digest of texts: of their digests, so that none can be taken for another."""
+    own = (sha256(part.encode(errors="surrogatepass")).digest() for part in parts)
+    return sha256(b"".join(own)).hexdigest()[:8]
+
+
+def _json_of(answer: Found | FoundPassage) -> str:
+    """As it is sent; half a character, which JSON cannot hold, becomes a question mark."""
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()

@@ -6,12 +6,12 @@ import binascii
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from spscanner_rag.apps.found import digest_of
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.report import render_report, report_script, report_style
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
@@ -100,8 +100,8 @@ async def _cut_document(service: Service, given: Given, request: Request) -> Cut
 
 
 def _digest(given: Given) -> str:
-    parts = ("text", given.text or "") if given.file is None else (given.name, given.file)
-    return digest_of(*parts, digits=64)
+    own = (sha256((part or "").encode()).digest() for part in (given.name, given.file, given.text))
+    return sha256(b"".join(own)).hexdigest()
 
 
 def _read(given: Given, check: Callable[[], None]) -> TextFile:

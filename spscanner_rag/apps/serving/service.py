@@ -35,6 +35,8 @@ COLLECTION_BYTES = 256 * 2**20
 DOCUMENT_BYTES = 128 * 2**20
 """Memory of the page's documents that are kept, read and cut, for further questions."""
 
+TOLD_EACH = 0.05  # seconds: how often progress is told
+
 CutDocument = tuple[TextFile, Sequence[Unit]]
 
 _WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
@@ -186,7 +188,7 @@ class Service:
         asking: Request,
         describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
     ) -> StreamingResponse:
-        """Answer in lines of JSON: progress as often as the client takes it, then what ``describe`` makes.
+        """Answer in lines of JSON: progress now and then, as the client takes it, then what ``describe`` makes.
 
         A request that is refused before it is read gets its status, not a line.
         """
@@ -199,22 +201,19 @@ class Service:
         asking: Request,
         describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
     ) -> AsyncIterator[dict[str, Any]]:
-        loop, changed, newest = asyncio.get_running_loop(), asyncio.Event(), (0, 0)
+        newest = told = (0, 0)
 
-        def progress(done: int, total: int) -> None:  # called in a reading thread
+        def progress(done: int, total: int) -> None:  # called in the reading thread
             nonlocal newest
             newest = (done, total)
-            loop.call_soon_threadsafe(changed.set)
 
         reading = asyncio.ensure_future(self.read(requests, asking, progress=progress))
         try:
             while not reading.done():
-                waiting = asyncio.ensure_future(changed.wait())
-                await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
-                if changed.is_set() and not reading.done():
-                    changed.clear()
-                    yield {"progress": {"tokens": newest[0], "of": newest[1]}}
+                await asyncio.wait({reading}, timeout=TOLD_EACH)
+                if newest != told and not reading.done():
+                    told = newest
+                    yield {"progress": {"tokens": told[0], "of": told[1]}}
             yield await describe(reading.result())
         finally:
             reading.cancel()
