@@ -133,9 +133,25 @@ async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object]
     assert len([one for one in ids if one.startswith(("keeper.txt#", "#"))]) == 5
 
 
+PASSAGES = [
+    ("nonsense", "id: got 'nonsense'"),
+    ("../secret.txt#0-5@00000000", "../secret.txt: got no such file"),
+    ("out.txt#0-5@00000000", "out.txt: got no such file"),
+    ("keeper.txt#0-5@00000000", "keeper.txt has changed"),
+    ("#0-5@00000000", "no longer in memory"),
+    ("keeper.txt#5-0@e3b0c442", "expected"),
+    ("x" * 5000, "4200 characters"),
+]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        *(
+            ({"folder": where}, f"{where}: got no such folder")
+            for where in ("..", "up", "/", ".hidden", "keeper.txt", "missing")
+        ),
+        *(({"id": passage}, message) for passage, message in PASSAGES),
         ({"path": "../secret.txt"}, "../secret.txt: got no such file"),
         ({"path": "out.txt"}, "out.txt: got no such file"),
         ({"path": "up/secret.txt"}, "up/secret.txt: got no such file"),
@@ -156,16 +172,14 @@ async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object]
         ({"path": "keeper.txt", "cursor": "next"}, "cursor: got 'next'"),
     ],
 )
-async def test_a_search_refuses_by_name(given: dict[str, object], message: str, agent: Agent) -> None:
-    refused = await agent.refused("search_document", **{"question": "Who left?"} | given)
+async def test_what_cannot_be_read_is_refused_by_name(
+    given: dict[str, object], message: str, agent: Agent
+) -> None:
+    tool = {"folder": "search_folder", "id": "read_passage"}.get(next(iter(given), ""), "search_document")
+    asked = {} if "id" in given else {"question": "Who left?"}
+    refused = await agent.refused(tool, **asked | given)
     assert message in refused
-    assert "secret" not in refused.replace(str(given.get("path")), "")
-
-
-@pytest.mark.parametrize("where", ["..", "up", "/", ".hidden", "keeper.txt", "missing"])
-async def test_a_folder_outside_is_refused(where: str, agent: Agent) -> None:
-    refused = await agent.refused("search_folder", folder=where, question="Who left?")
-    assert f"{where}: got no such folder" in refused
+    assert "secret" not in refused.replace(message.partition(":")[0], "")
 
 
 async def test_a_folder_is_one_collection_and_says_what_it_left_out(agent: Agent) -> None:
@@ -269,22 +283,6 @@ async def test_a_passage_with_its_neighbours(
     assert ("keeper.txt has changed" if "path" in given else "no longer in memory") in message
 
 
-@pytest.mark.parametrize(
-    ("passage_id", "message"),
-    [
-        ("nonsense", "id: got 'nonsense'"),
-        ("../secret.txt#0-5@00000000", "../secret.txt: got no such file"),
-        ("out.txt#0-5@00000000", "out.txt: got no such file"),
-        ("keeper.txt#0-5@00000000", "keeper.txt has changed"),
-        ("#0-5@00000000", "no longer in memory"),
-        ("keeper.txt#5-0@e3b0c442", "expected"),
-        ("x" * 5000, "4200 characters"),
-    ],
-)
-async def test_an_invented_id_is_refused(passage_id: str, message: str, agent: Agent) -> None:
-    assert message in await agent.refused("read_passage", id=passage_id)
-
-
 @pytest.mark.parametrize("words", ["x" * 5000, "Ω" * 3000, "東京" * 2000])
 async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, agent: Agent) -> None:
     found = await agent("search_document", text=words, question="Which ship?", max_tokens=500)
@@ -363,11 +361,7 @@ async def test_the_program_speaks_by_its_standard_streams(tiny_checkpoint: Path,
     arguments = [
         "-m",
         "spscanner_rag.apps.cli",
-        "mcp",
-        str(folder),
-        "--model",
-        str(tiny_checkpoint),
-        "--no-cache",
+        *f"mcp {folder} --no-cache --model {tiny_checkpoint}".split(),
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)

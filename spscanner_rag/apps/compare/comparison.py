@@ -4,7 +4,7 @@ import html
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ def compare(
     evidence: Iterable[tuple[int, int]] = (),
     count_tokens: CountTokens | str | None = None,
     path: str = "",
-    started: Callable[[str], None] | None = None,
+    started: Callable[[str], object] = lambda name: None,
 ) -> Comparison:
     """Ask several retrievers one question on a document, one after the other.
 
@@ -102,7 +102,7 @@ def compare_together(
     top_k: int | Sequence[int] = 10,
     evidence: Iterable[tuple[int, int]] = (),
     count_tokens: CountTokens | str | None = None,
-    started: Callable[[str], None] | None = None,
+    started: Callable[[str], object] = lambda name: None,
 ) -> list[Comparison]:
     """As `compare`, on several documents, with one ranking of each retriever over all of them.
 
@@ -115,12 +115,12 @@ def compare_together(
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
     answers = [
-        _ask(query, documents, name, scorer, number, started)
+        _ask(query, documents, scorer, number, partial(started, name))
         for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
     ]
     return [
-        _comparison(query, document, [answer[i] for answer in answers], spans, counted_by, counter)
-        for i, document in enumerate(documents)
+        _comparison(query, document, dict(zip(scorers, own, strict=True)), spans, counted_by, counter)
+        for document, own in zip(documents, zip(*answers, strict=True), strict=True)
     ]
 
 
@@ -192,27 +192,19 @@ def check_evidence_spans(
 
 
 class _Answer(NamedTuple):
-    """The finds of one retriever in one document."""
+    """The finds of one retriever in one document, and the seconds of the first question and of one more."""
 
-    name: str
-    units: int
+    best: ScannedDocument
     seconds: float
     seconds_again: float
-    best: ScannedDocument
-
-    @property
-    def chosen(self) -> Spans:
-        """The spans of its picks."""
-        return Spans.of([Unit(each.start, each.end, "") for each in self.best.picks])
 
 
 def _ask(
     query: str,
     documents: Sequence[TextFile],
-    name: str,
     scorer: Scorer,
     number: int,
-    started: Callable[[str], None] | None,
+    started: Callable[[], object],
 ) -> list[_Answer]:
     """Ask one retriever a question on each document; its picks are the best over all of them."""
     collection = None
@@ -221,18 +213,14 @@ def _ask(
     _timed(scorer, query, TextFile("", WARM_UP), None)  # what loads or compiles at first use is not timed
     results, seconds, again = [], [], []
     for document in documents:
-        if started is not None:
-            started(name)
+        started()
         units, logits, taken = _timed(scorer, query, document, collection)
         seconds.append(taken)
         kept = getattr(scorer, "keeps_texts", False)
         again.append(_timed(scorer, query, document, collection)[2] if kept else taken)
         results.append(ScanResult(query, document.text, *Spans.of(units), logits))
     best = select_together(documents, results, Selection(top_k=number, order="score"))
-    return [
-        _Answer(name, len(result.logits), first, second, selected)
-        for result, first, second, selected in zip(results, seconds, again, best, strict=True)
-    ]
+    return list(map(_Answer, best, seconds, again))
 
 
 def _timed(
@@ -248,27 +236,28 @@ def _timed(
 def _comparison(
     query: str,
     document: TextFile,
-    answers: Sequence[_Answer],
+    answers: Mapping[str, _Answer],
     evidence: tuple[tuple[int, int], ...],
     counted_by: str,
     counter: CountTokens,
 ) -> Comparison:
-    """The answers of all retrievers on one document."""
+    """The answers of all retrievers, by name, on one document."""
     # The evidence sentences are the same for every retriever, whatever its units are.
     cut = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment) if evidence else []
     sentences = evidence_sentences(Spans.of(cut), evidence)
-    chosen = [answer.chosen for answer in answers]
+    chosen = [
+        Spans.of([Unit(pick.start, pick.end, "") for pick in answer.best.picks])
+        for answer in answers.values()
+    ]
     retrievals = []
-    for i, answer in enumerate(answers):
+    for i, (name, (best, seconds, again)) in enumerate(answers.items()):
         picks = tuple(
-            Pick(each.start, each.end, each.score, answer.best.ranks[each.start], counter(each.text), alone)
-            for each, alone in zip(answer.best.picks, _only(i, chosen), strict=True)
+            Pick(each.start, each.end, each.score, best.ranks[each.start], counter(each.text), alone)
+            for each, alone in zip(best.picks, _only(i, chosen), strict=True)
         )
         by_rank = -np.arange(len(picks), dtype=np.float64)
         found = tuple((evidence_ranks(chosen[i], by_rank, sentences) < NEVER).tolist())
-        retrievals.append(
-            Retrieval(answer.name, answer.units, picks, answer.seconds, found, answer.seconds_again)
-        )
+        retrievals.append(Retrieval(name, len(best.result.logits), picks, seconds, found, again))
     spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
     return Comparison(query, document, tuple(retrievals), evidence, spans, counted_by)
 

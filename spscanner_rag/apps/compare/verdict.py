@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spscanner_rag.apps.compare.retrievals import Retrieval, Retrievals
+from spscanner_rag.apps.compare.retrievals import Retrievals
 from spscanner_rag.apps.pages.labels import listed
 
 _THE_ONE = "the evidence sentence"
@@ -24,10 +24,9 @@ def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
 
 def leaders(comparison: Retrievals) -> list[int]:
     """Columns, from 1, of the retrievers that found most evidence, and it earliest; empty if none or all."""
-    marks = [(number, -rank) if rank is not None else (0, 0) for number, rank in _found(comparison)]
-    best = max(marks, default=(0, 0))
-    columns = [column for column, mark in enumerate(marks, start=1) if mark == best]
-    return columns if len(columns) < len(comparison.retrievals) else []
+    marks = [(number, -rank) for number, rank in _found(comparison)]
+    columns = [column for column, mark in enumerate(marks, start=1) if mark == max(marks)]
+    return columns if len(columns) < len(marks) else []
 
 
 def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
@@ -38,11 +37,7 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
         return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
     both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
     all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
-    winners = [
-        (rank, label)
-        for label, (number, rank) in zip(labels, found, strict=True)
-        if number == most and rank is not None
-    ]
+    winners = [(rank, label) for label, (number, rank) in zip(labels, found, strict=True) if number == most]
     winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
     who = listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
     ranks_of = [f"{rank}" for rank, _ in winners]
@@ -56,16 +51,16 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     return f"{who} found {all_of}{where}{f'; {listed(others)}' if others else ''}."
 
 
-def _found(comparison: Retrievals) -> list[tuple[int, int | None]]:
-    """For each retriever, how many evidence sentences it found, and the rank of the first."""
-    return [
-        (sum(retrieval.found), _first_rank(retrieval, comparison.evidence_sentences))
-        for retrieval in comparison.retrievals
-    ]
-
-
-def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> int | None:
-    """The rank of the best pick that overlaps an evidence sentence that was found."""
-    spans = [span for span, found in zip(sentences, retrieval.found, strict=True) if found]
-    ranks = [pick.rank for pick in retrieval.picks if any(pick.start < e and s < pick.end for s, e in spans)]
-    return min(ranks, default=None)
+def _found(comparison: Retrievals) -> list[tuple[int, int]]:
+    """For each retriever, how many evidence sentences it found, and the best rank of a pick that overlaps one."""
+    found = []
+    for retrieval in comparison.retrievals:
+        pairs = zip(comparison.evidence_sentences, retrieval.found, strict=True)
+        spans = [span for span, is_found in pairs if is_found]
+        ranks = [
+            pick.rank
+            for pick in retrieval.picks
+            if any(pick.start < end and start < pick.end for start, end in spans)
+        ]
+        found.append((len(spans), min(ranks, default=0)))
+    return found

@@ -5,14 +5,6 @@ from dataclasses import dataclass, fields
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-_ERROR_TYPES = {
-    401: "unauthenticated",
-    404: "not_found",
-    413: "validation",
-    422: "validation",
-    429: "overloaded",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -48,6 +40,6 @@ class RefusedError(HTTPException):
 def refusal(error: HTTPException) -> JSONResponse:
     """Return the answer to a refused request, in a form that clients of Cohere and of TEI understand."""
     status = error.status_code
-    kind = _ERROR_TYPES.get(status, "backend" if status >= 500 else "request")
+    kind = "overloaded" if status == 429 else "backend" if status >= 500 else "validation"
     content = {"message": error.detail, "error": error.detail, "error_type": kind}
     return JSONResponse(content, status, error.headers)

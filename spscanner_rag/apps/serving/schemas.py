@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,7 +23,6 @@ from pydantic import (
 from pydantic.config import ExtraValues
 
 from spscanner_rag.apps.serving.limits import RefusedError
-from spscanner_rag.text.units import readable
 
 AT_ONCE_BYTES = 2**16
 """Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
@@ -34,14 +32,12 @@ MOST_VALUES = 1_000_000
 
 _MARKS = (b",", b"[", b"{")
 
-# JSON can escape half a character, which no answer can contain.
-Text = Annotated[str, AfterValidator(readable)]
-Query = Annotated[Text, Field(max_length=100_000, description="The question; not empty.")]
-Texts = Annotated[list[Text], Field(max_length=100_000, fail_fast=True)]  # a server's own limit is lower: 413
+Query = Annotated[str, Field(max_length=100_000, description="The question; not empty.")]
+Texts = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]  # a server's own limit is lower: 413
 
-_Value = Text | bool | int | FiniteFloat | None
+_Value = str | bool | int | FiniteFloat | None
 _Values = Annotated[list[_Value], Field(max_length=10_000, fail_fast=True)]
-Document = Annotated[dict[Text, _Value | _Values], Field(max_length=1_000, fail_fast=True)]
+Document = Annotated[dict[str, _Value | _Values], Field(max_length=1_000, fail_fast=True)]
 
 # Escapes in turn: those of one character, pairs of surrogates, and the surrogates without their other half.
 _ESCAPES = re.compile(
@@ -169,7 +165,7 @@ class _Rerank(Body):
     """What the bodies of ranking have in common."""
 
     query: Query
-    instruction: Text | None = None  # of models that follow one: refused unless empty
+    instruction: str | None = None  # of models that follow one: refused unless empty
 
     def check(self) -> None:
         """Raise ``RefusedError`` for an instruction, which would be ignored."""
@@ -182,10 +178,10 @@ class _Rerank(Body):
 class CohereRerank(_Rerank):
     """Body of ``/v1/rerank`` and ``/v2/rerank``. Documents are read whole without ``max_tokens_per_doc``."""
 
-    documents: Annotated[list[Text | Document], Field(max_length=100_000, fail_fast=True)]
+    documents: Annotated[list[str | Document], Field(max_length=100_000, fail_fast=True)]
     top_n: Annotated[int, Field(ge=1)] | None = None
     # of v1: fields of a document that is an object; default "text"
-    rank_fields: Annotated[list[Text], Field(max_length=1_000, fail_fast=True)] | None = None
+    rank_fields: Annotated[list[str], Field(max_length=1_000, fail_fast=True)] | None = None
     return_documents: bool = False  # of v1
     max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = None  # the checkpoint's tokens
 
@@ -204,7 +200,7 @@ class Scan(_Own):
     """Body of ``/v1/scan``: one text, or several documents as one collection. Selection as `ScanResult.select`."""
 
     query: Query
-    text: Text | None = None
+    text: str | None = None
     documents: Texts | None = None
     top_k: int | float | None = 10
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -218,9 +214,9 @@ class Scan(_Own):
 class Given(_Own):
     """Body of ``/v1/prepare``: a text, or the content of a file in base64 with its name."""
 
-    text: Text | None = None
+    text: str | None = None
     file: str | None = None
-    name: Annotated[Text, Field(max_length=300)] = ""
+    name: Annotated[str, Field(max_length=300)] = ""
 
 
 class Page(Given):
@@ -234,9 +230,9 @@ class UnitsOfText(Body):
     """A text and its units to score: start, end, and what the model reads (null: up to the next unit)."""
 
     query: Query
-    text: Text
+    text: str
     units: Annotated[
-        list[tuple[Annotated[int, Field(ge=0)], int, Text | None]],
+        list[tuple[Annotated[int, Field(ge=0)], int, str | None]],
         Field(max_length=1_000_000, fail_fast=True),
     ]
 

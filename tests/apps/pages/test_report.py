@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.apps.pages.quotes import readable
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import render_documents
@@ -82,7 +83,18 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank(order: str) 
         assert item.get("class") == ("best" if rank == 1 else None)
 
 
-def test_the_list_shows_a_row_of_a_table_without_its_lines() -> None:
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("| vessel | fee |\n|---|:-:|\n| brig |  |", "vessel · fee\nbrig"),
+        ("| a | b |\nand more", "| a | b |\nand more"),
+        ("|---|---|", "|---|---|"),
+        ("  indented", "  indented"),
+        ("", ""),
+    ],
+)
+def test_rows_of_tables_are_quoted_without_their_lines(text: str, shown: str) -> None:
+    assert readable(text) == shown
     page = checked(scan("| keeper | signed the treaty |"))
     assert page.text("span", "quote") == "keeper · signed the treaty"
     assert page.text("mark") == "| keeper | signed the treaty |"  # the text itself stays as it is

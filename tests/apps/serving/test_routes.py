@@ -16,7 +16,7 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
-from spscanner_rag.apps.serving import page_routes
+from spscanner_rag.apps.serving import page_routes, service
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.apps.serving.service import Kept
@@ -120,7 +120,8 @@ def test_a_scan_selects_as_the_scanner_does(client: httpx.Client, tiny_scanner: 
     assert [document["score"] for document in both["documents"]] == pytest.approx(scores, abs=1e-4)
 
 
-def test_a_streamed_scan_ends_with_the_result(client: httpx.Client) -> None:
+def test_a_streamed_scan_ends_with_the_result(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "TOLD_EACH", 0.001)
     body = {"query": QUERY, "text": "He left. " * 4000, "top_k": 2, "stream": True}
     with client.stream("POST", "/v1/scan", json=body) as answer:
         lines = [json.loads(line) for line in answer.iter_lines()]
