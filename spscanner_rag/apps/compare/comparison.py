@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare.page import render_comparisons
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals, merged
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -180,6 +180,7 @@ def check_evidence_spans(
         raise ValueError(
             f"evidence: got {len(documents)} documents; expected one, whose characters are counted"
         )
+    merged: list[tuple[int, int]] = []
     for start, end in spans:
         if not 0 <= start < end <= len(text):
             raise ValueError(
@@ -188,7 +189,10 @@ def check_evidence_spans(
             )
         if text[start:end].isspace():
             raise ValueError(f"evidence: got {start}-{end}, which is white space; expected words that answer")
-    return tuple(merged(spans, 1))
+        if merged and start <= merged[-1][1]:
+            start, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((start, end))
+    return tuple(merged)
 
 
 class _Answer(NamedTuple):

@@ -1,18 +1,13 @@
-"""A comparison as one HTML page: the best picks of each retriever, what only one found, then the text."""
+"""A comparison as one HTML page: the best picks of each retriever, what only one found, then all of them."""
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from markupsafe import Markup
-
-from spscanner_rag.apps.compare.layout import Stretch, lay_out
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.verdict import leaders, verdict
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.labels import short_labels, short_names
-from spscanner_rag.apps.pages.quotes import Breaks, readable
+from spscanner_rag.apps.pages.quotes import readable
 from spscanner_rag.files.documents import name_of
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
@@ -20,9 +15,12 @@ THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in 
 
 BEST = 3  # picks of each retriever that the page begins with
 MOST_ONLY = 10  # picks that no other found, of each retriever
-QUOTE, LONG_QUOTE = 240, 600  # characters of a pick in the lists, and among the best
-Pieces = list[tuple[Markup, str]]
-"""Text, with "hit" for evidence that was found, "miss" for evidence that was not, else nothing."""
+QUOTE, LONG_QUOTE, LONGEST = (
+    240,
+    600,
+    2_000,
+)  # characters of a pick: in a list, among the best, and in any case
+CONTEXT = 160  # characters on each side of a pick
 
 
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
@@ -50,7 +48,6 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         columns=len(comparisons[0].retrievals),
         with_evidence=any(comparison.evidence for comparison in comparisons),
         characters=sum(len(comparison.text) for comparison in comparisons),
-        first=next((column for comparison in comparisons for column in leaders(comparison)), 1),
         documents=documents,
         number=len(all_documents),
         without=[each.title for each in all_documents if each not in documents],
@@ -62,6 +59,7 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         most_only=MOST_ONLY,
         quote=QUOTE,
         long_quote=LONG_QUOTE,
+        longest=LONGEST,
     )
 
 
@@ -75,33 +73,33 @@ def _best_of_all(documents: Sequence["_Document"]) -> list[list[tuple["_Column",
     return [list(row) for row in zip(*columns, strict=True) if any(row)]
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A pick as the page shows it."""
+class _Quote:
+    """A span of a document as the page shows it."""
 
-    pick: Pick
-    id: str
-    linked: bool  # it is in the text, not on the strip only
-    line: str  # or page
-    place: str
-    words: str
-    evidence: bool
-
-    @property
-    def title(self) -> str:
-        return f"rank {self.pick.rank} · {self.pick.score:.3f} · {self.line}"
+    def __init__(self, document: "_Document", start: int, end: int) -> None:
+        text, found = document.comparison.text, document.comparison.document
+        page, section = found.page(start), found.section(start)
+        self.line = page.name if page else f"line {found.position(start)[0]:,}"
+        place = self.line if section == self.line else ", ".join(filter(None, [section, self.line]))
+        self.place = f"{place} · at {100 * start / max(1, len(text)):.0f} %"
+        self.words = text[start : min(end, start + LONGEST + 1)]
+        self.before = ("…" if start > CONTEXT else "") + text[max(0, start - CONTEXT) : start]
+        self.after = text[end : end + CONTEXT] + ("…" if end + CONTEXT < len(text) else "")
 
     def quote(self, characters: int) -> str:
+        """Its beginning."""
         more = "…" if len(self.words) > characters else ""
         return readable(self.words[:characters]).rstrip() + more
 
 
-class _Part(NamedTuple):
-    """A part of a cell: a pick, or text between picks."""
+class _Shown(_Quote):
+    """A pick as the page shows it."""
 
-    pieces: Pieces
-    pick: _Shown | None = None
-    continued: bool = False  # the pick began in the row before
+    def __init__(self, document: "_Document", column: int, pick: Pick) -> None:
+        super().__init__(document, pick.start, pick.end)
+        self.pick, self.id = pick, f"p{document.number}-{column}-{pick.rank}"
+        self.title = f"rank {pick.rank} · {pick.score:.3f} · {self.line}"
+        self.evidence = document.comparison.touches_evidence(pick.start, pick.end)
 
 
 class _Tick(NamedTuple):
@@ -113,20 +111,12 @@ class _Tick(NamedTuple):
     pick: _Shown | None = None
 
 
-class _Gap(NamedTuple):
-    characters: int
-    lines: str
-    picks: list[str]
-    text: Markup | None  # None if the page does not hold it
-
-
 class _Column:
     """The picks of one retriever from a document."""
 
     def __init__(self, number: int, label: str, retrieval: Retrieval, document: "_Document") -> None:
         self.number, self.label, self.retrieval, self.document = number, label, retrieval, document
-        self.picks = [document.shown(number, pick) for pick in retrieval.picks]
-        self.in_order = sorted(self.picks, key=lambda shown: shown.pick.start)
+        self.picks = [_Shown(document, number, pick) for pick in retrieval.picks]
         self.only = [shown for shown in self.picks if shown.pick.only]
         self.leads = number in document.leaders
 
@@ -144,31 +134,6 @@ class _Column:
         for (start, end), found in zip(comparison.evidence_sentences, self.retrieval.found, strict=True):
             yield _Tick(*self._extent(start, end), "found" if found else "missed")
 
-    def cell(self, stretch: Stretch) -> Iterator[_Part]:
-        """The text of a stretch, with the picks in it."""
-        picks, cursor = self.in_order, stretch.start
-        for shown in picks[bisect_right(picks, cursor, key=lambda shown: shown.pick.end) :]:
-            if shown.pick.start >= stretch.end:
-                break
-            start, end = max(shown.pick.start, cursor), min(shown.pick.end, stretch.end)
-            yield _Part(self._pieces(cursor, start, "miss"))
-            yield _Part(self._pieces(start, end, "hit"), shown, start > shown.pick.start)
-            cursor = end
-        yield _Part(self._pieces(cursor, stretch.end, "miss"))
-
-    def _pieces(self, start: int, end: int, kind: str) -> Pieces:
-        comparison, text = self.document.comparison, self.document.breaks.html
-        parts: Pieces = []
-        evidence = comparison.evidence
-        for first, last in evidence[bisect_right(evidence, start, key=lambda span: span[1]) :]:
-            if first >= end:
-                break
-            first, last = max(first, start), min(last, end)
-            blank = comparison.text[first:last].isspace()
-            parts += [(text(start, first), ""), (text(first, last), "" if blank else kind)]
-            start = last
-        return [*parts, (text(start, end), "")]
-
     def _extent(self, start: int, end: int, least: float = THINNEST) -> tuple[float, float]:
         """The left edge of a span on the strip, and its width."""
         scale = STRIP_WIDTH / max(1, len(self.document.comparison.text))
@@ -182,8 +147,6 @@ class _Document:
 
     def __init__(self, number: int, comparison: Retrievals, title: str) -> None:
         self.number, self.comparison, self.title = number, comparison, title
-        self.breaks = Breaks(comparison.text)
-        self.layout = lay_out(comparison, self.breaks)
         self.leaders = leaders(comparison)
         labels = short_labels([retrieval.name for retrieval in comparison.retrievals])
         self.verdict = verdict(comparison, labels)
@@ -192,34 +155,9 @@ class _Document:
             for column, (label, retrieval) in enumerate(zip(labels, comparison.retrievals, strict=True), 1)
         ]
 
-    def shown(self, column: int, pick: Pick) -> _Shown:
-        comparison = self.comparison
-        line, section = self._line(pick.start), comparison.document.section(pick.start)
-        place = line if section == line else ", ".join(filter(None, [section, line]))
-        return _Shown(
-            pick,
-            id=f"p{self.number}-{column}-{pick.rank}",
-            linked=self.layout.shows(pick.start),
-            line=line,
-            place=f"{place} · at {100 * pick.start / max(1, len(comparison.text)):.0f} %",
-            words=comparison.text[pick.start : min(pick.end, pick.start + LONG_QUOTE + 1)],
-            evidence=comparison.touches_evidence(pick.start, pick.end),
-        )
-
-    def _line(self, offset: int) -> str:
-        document = self.comparison.document
-        page = document.page(offset)
-        return page.name if page else f"line {document.position(offset)[0]:,}"
-
-    def gap(self, stretch: Stretch) -> _Gap:
-        """A stretch that is elided, which a reader can unfold."""
-        first, last = self._line(stretch.start), self._line(stretch.end - 1)
-        inside = [
-            f"pick {shown.pick.rank} of {column.label}"
-            for column in self.columns
-            for shown in column.in_order
-            if shown.pick.start < stretch.end and shown.pick.end > stretch.start
-        ]
-        text = self.breaks.html(stretch.start, stretch.end) if self.layout.keeps_elided else None
-        lines = first if first == last else f"{first} to {last.split(' ', 1)[1]}"
-        return _Gap(stretch.end - stretch.start, lines, inside, text)
+    def evidence(self) -> Iterator[tuple[_Quote, list[_Column], list[_Column]]]:
+        """Each evidence sentence, who found it, and who missed it."""
+        for number, span in enumerate(self.comparison.evidence_sentences):
+            found = [column for column in self.columns if column.retrieval.found[number]]
+            missed = [column for column in self.columns if column not in found]
+            yield _Quote(self, *span), found, missed

@@ -1,6 +1,5 @@
 """The picks of several retrievers from one document."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spscanner_rag.files.documents import TextFile
@@ -73,14 +72,3 @@ class Retrievals:
     def touches_evidence(self, start: int, end: int) -> bool:
         """True if a span holds a part of the evidence."""
         return any(first < end and last > start for first, last in self.evidence)
-
-
-def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:
-    """The spans in order; those with fewer than ``least_gap`` characters between them become one."""
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if found and start - found[-1][1] < least_gap:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((start, end))
-    return found

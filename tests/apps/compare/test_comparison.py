@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from spscanner_rag.apps.compare import compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
-from spscanner_rag.apps.compare.layout import LONGEST_ROW, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.scanner import Scanner
@@ -17,6 +16,11 @@ from tests.fakes import ScoredBy, words
 
 TEXT = "One is here. Two is there. Three is gone. Four came back. Five stayed. Six left."
 STARTS = [0, 13, 27, 42, 58, 71]
+
+
+def test_of_an_empty_document_nothing_is_picked() -> None:
+    nothing = compare("Who?", " \n", {"a": prefers([0])}, count_tokens=words).retrievals[0]
+    assert (nothing.picks, nothing.units) == ((), 0)
 
 
 def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
@@ -120,72 +124,3 @@ def test_evidence_is_merged_and_covers_the_same_characters(spans: list[tuple[int
     covered = {place for start, end in merged for place in range(start, end)}
     assert covered == {place for start, end in evidence for place in range(start, end)}
     assert all(left[1] < right[0] for left, right in pairwise(merged))
-
-
-def prose(sentences: int, ending: str = "\n") -> str:
-    return ending.join(f"Sentence {n} of this story is as long as others are." for n in range(sentences))
-
-
-@pytest.mark.parametrize("ending", ["\n", " ", "\r\n", "\n\n"])
-def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None:
-    text = prose(2000, ending)
-    starts = [text.index(f"Sentence {n} ") for n in (3, 1000, 1001, 1999)]
-    comparison = compare(
-        "Who?", text, {"a": prefers(starts)}, top_k=4, evidence=[(60000, 60020)], count_tokens=words
-    )
-    layout = lay_out(comparison, Breaks(text))
-    edges = [0, *(stretch.end for stretch in layout.stretches)]
-    assert [stretch.start for stretch in layout.stretches] == edges[:-1]
-    assert edges[-1] == len(text)
-    for start in (*starts, 60000):
-        for around in (-200, 0, 200):
-            assert layout.shows(min(max(0, start + around), len(text) - 1))
-    assert sum(each.end - each.start for each in layout.stretches if not each.shown) > 0.8 * len(text)
-    assert not layout.shows(30000)
-    assert layout.lowest_rank is None
-
-
-def test_a_short_document_is_shown_whole_and_of_an_empty_one_nothing_is_picked() -> None:
-    nothing = compare("Who?", " \n", {"a": prefers([0])}, count_tokens=words).retrievals[0]
-    assert (nothing.picks, nothing.units) == ((), 0)
-    comparison = compare("Who?", TEXT, {"a": prefers([0])}, top_k=1, count_tokens=words)
-    (stretch,) = lay_out(comparison, Breaks(TEXT)).stretches
-    assert (stretch.start, stretch.end, stretch.shown) == (0, len(TEXT), True)
-
-
-def test_of_a_huge_pick_the_ends_are_shown() -> None:
-    text = prose(30_000)
-    comparison = compare("Who?", text, {"a": prefers([0], "document")}, top_k=1, count_tokens=words)
-    layout = lay_out(comparison, Breaks(text))
-    assert sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown) < 2 * LONGEST_ROW
-    assert layout.shows(0)
-    assert layout.shows(len(text) - 1)
-    assert not layout.keeps_elided
-
-
-def test_low_ranks_are_left_out_where_they_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = prose(5000)
-    starts = [text.index(f"Sentence {n} ") for n in range(10, 4000, 40)]
-    scorers = {str(i): prefers(starts[i::2]) for i in range(2)}
-    comparison = compare("Who?", text, scorers, top_k=40, count_tokens=words)
-    assert lay_out(comparison, Breaks(text)).lowest_rank is None
-    monkeypatch.setattr("spscanner_rag.apps.compare.layout.SHOWN", 40_000)
-    layout = lay_out(comparison, Breaks(text))
-    shown = sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown)
-    assert 2 * shown < 60_000
-    assert layout.lowest_rank is not None
-    for retrieval in comparison.retrievals:
-        assert all(layout.shows(pick.start) for pick in retrieval.picks[: layout.lowest_rank])
-    assert not layout.shows(comparison.retrievals[0].picks[layout.lowest_rank].start)
-
-
-def test_breaks_that_wrap_a_paragraph_are_told_from_others() -> None:
-    line = "words " * 11 + "end"
-    text = f"Title\n\n{line}\n{line}\nshort last.\n\n{line}\n{line}\n  indented\n{line}\n12. item\n{line}\n- item"
-    breaks = Breaks(text)
-    soft = [place for place, character in enumerate(text) if character == "\n" and breaks.is_soft(place)]
-    first = text.index(line)
-    second = text.index(line, text.index("short"))
-    length = len(line)
-    assert soft == [first + length, first + 2 * length + 1, second + length]
-    assert not any(Breaks("a\nb\nc\nd\ne\nf").is_soft(place) for place in (1, 3, 5))

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.apps.compare import Comparison, compare
-from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.apps.compare.page import CONTEXT, LONGEST, render_comparisons
+from spscanner_rag.apps.pages.quotes import readable
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
 from tests.apps.compare.fakes import prefers, seeded
@@ -27,64 +28,44 @@ def many_sentences(number: int) -> str:
     return "\n".join(f"Sentence {each} stands here." for each in range(number))
 
 
-def shown_in(column: int, page: CheckedPage) -> str:
-    """The text of a column, with the elided stretches; ranks and summaries are not of the text."""
-    parts = []
-    for row in next(page.all("div", "rows")):
-        gap = row.tag == "details"
-        (shown,) = row.findall("div[@class='elided']" if gap else f"div[@class='cell c{column}']")
-        for each in shown.iter("b"):
-            each.text = ""
-            each[:] = []
-        parts.append(text_of(shown))
-    return "".join(parts)
-
-
-def picks_on(page: CheckedPage) -> dict[str, str]:
-    """The text of each highlight by its id; one that goes on in the next row is joined."""
-    found: dict[str, str] = {}
-    last: dict[str, str] = {}
-    for cell in page.all("div", "cell"):
-        for mark in cell.iter("mark"):
-            last[cell.attrib["class"]] = mark.get("id") or last[cell.attrib["class"]]
-            name = last[cell.attrib["class"]]
-            found[name] = found.get(name, "") + text_of(mark)
+def picks_on(page: CheckedPage) -> dict[str, tuple[str, str, str]]:
+    """What stands before each pick, the pick, and what stands after it, by its id."""
+    found = {}
+    for item in page.root.iter("li"):
+        for whole in item.findall("span[@class='whole']") if "id" in item.attrib else ():
+            (place,) = [place for place, each in enumerate(whole) if each.get("class") in ("pick", "only")]
+            before, after = whole.text or "", whole[place].tail or ""
+            before += "".join(text_of(each) + (each.tail or "") for each in whole[:place])
+            after += "".join(text_of(each) + (each.tail or "") for each in whole[place + 1 :])
+            found[item.attrib["id"]] = before, text_of(whole[place]), after
     return found
 
 
+def around(text: str, start: int, end: int) -> tuple[str, str, str]:
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    before, after = "…" * (start > CONTEXT) + before, after + "…" * (end + CONTEXT < len(text))
+    return visible(before), visible(readable(text[start:end])), visible(after)
+
+
 @given(st.lists(WORDS, min_size=1, max_size=60).map(" ".join).filter(str.strip))
-def test_every_column_shows_the_document_and_highlights_its_picks(text: str) -> None:
+def test_every_pick_is_shown_with_what_is_around_it(text: str) -> None:
     comparison = comparison_of(text)
-    page = check_page(comparison.page)
-    assert picks_on(page) == {
-        f"p1-{column}-{pick.rank}": visible(text[pick.start : pick.end])
+    assert picks_on(check_page(comparison.page)) == {
+        f"p1-{column}-{pick.rank}": around(text, pick.start, pick.end)
         for column, retrieval in enumerate(comparison.retrievals, start=1)
         for pick in retrieval.picks
     }
-    for column in (1, 2, 3):
-        assert shown_in(column, page) == visible(text)
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", " "])
-def test_a_long_document_is_shown_and_elided_without_a_character_lost(ending: str) -> None:
-    text = ending.join(f"Sentence {number} is about as long as a sentence is." for number in range(3000))
-    comparison = comparison_of(text, evidence=[(70_000, 70_500)])
-    page = check_page(comparison.page)
-    for column in (1, 2, 3):
-        assert shown_in(column, page) == text.replace("\r\n", "\n")
-    gaps = [text_of(gap[0]) for gap in page.all("details", "gap")]
-    assert len(gaps) >= 5
-    assert all(" characters elided, line" in gap for gap in gaps)
-    assert len(comparison.page) < 2 * len(text)
-
-
-def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
+def test_who_found_the_evidence_and_who_missed_it() -> None:
     text = "One is here. Two is there. Three is gone. Four came back."
     scorers = {"a": prefers([0]), "b": prefers([0], "document")}
     page = check_page(compare("Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words).page)
-    cells = list(page.all("div", "cell"))
-    shown = [{each.attrib["class"]: text_of(each) for each in cell.iter("span")} for cell in cells]
-    assert shown == [{"hit": "is here.", "miss": " Two is"}, {"hit": "is here. Two is"}]
+    (listed,) = page.all("ul", "evidence")
+    assert [text_of(each).replace("\n", "") for each in listed] == [
+        "line 1 · at 0 % · found by a, bOne is here. Two is there. Three is gone. Four came back.",
+        "line 1 · at 23 % · found by b · missed by aOne is here. Two is there. Three is gone. Four came back.",
+    ]
     column = [text_of(each) for each in page.all("td") if each.get("data-head") == "Evidence sentences found"]
     assert column == ["1 of 2 1 missed", "2 of 2"]
 
@@ -92,8 +73,9 @@ def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
 def test_what_only_one_found_is_marked_and_listed_under_it() -> None:
     comparison = comparison_of(many_sentences(2000), top_k=16)
     page = check_page(comparison.page)
-    only, _ = page.all("div", "lists")
-    marked = {each.attrib["id"]: "only" in each.attrib["class"] for each in page.all("mark", "pick")}
+    only, everything = page.all("div", "lists")
+    items = list(everything.iter("li"))
+    marked = {item.attrib["id"]: any(each.get("class") == "only" for each in item.iter()) for item in items}
     for column, (retrieval, own) in enumerate(zip(comparison.retrievals, only, strict=True), start=1):
         alone = [pick.rank for pick in retrieval.picks if pick.only]
         assert [int(text_of(rank)) for rank in own.iter("b")] == alone[:10]
@@ -141,17 +123,13 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
     assert parts == ["The best 3 of each", "What only one retriever found", "Everything"]
 
 
-@pytest.mark.parametrize("ending", ["\n", " ", ""])
-@pytest.mark.slow
-def test_the_page_of_three_million_characters_is_small(ending: str) -> None:
-    sentence = "A sentence of some words stands here, and it is as long as most" + ("." if ending else "")
-    text = ending.join([sentence] * 46_000)
-    comparison = comparison_of(text, top_k=50, evidence=[(1_000_000, 1_000_100)])
-    assert len(text) > 2_800_000
-    assert len(comparison.page) < 3_000_000
-    check_page(comparison.page)
-    assert "elided, line" in comparison.page
-    assert comparison.page.count(": not on this page</p>") > 100
+def test_the_page_of_a_long_document_is_small() -> None:
+    scorers = {"a": prefers([0], "document"), "b": prefers([0])}
+    text = "A sentence of some words stands here, and it is as long as most. " * 20_000
+    comparison = compare("Who?", text, scorers, top_k=50, evidence=[(1_000_000, 1_000_100)], count_tokens=len)
+    assert len(comparison.page) < 150_000
+    assert "is as long as most. …" not in comparison.page
+    assert picks_on(check_page(comparison.page))["p1-1-1"][1] == text[:LONGEST].rstrip() + "…"
 
 
 def test_several_documents_have_a_section_each_under_short_names() -> None:
@@ -162,7 +140,7 @@ def test_several_documents_have_a_section_each_under_short_names() -> None:
     assert [each.attrib["id"] for each in page.all("section")] == ["all", "d1", "d2"]
     cards = [text_of(each) for each in page.all("p", "from")]
     assert set(cards) == {"2024/a.txt", "2025/a.txt"}
-    assert picks_on(page)["p2-1-1"] == "Three."
+    assert picks_on(page)["p2-1-1"] == ("", "Three.", "")
     headings = [text_of(each) for each in page.root.iter("h2")]
     assert headings == ["2024/a.txt 20 characters", "2025/a.txt 6 characters"]
 
@@ -174,21 +152,14 @@ def test_the_only_document_with_picks_does_not_repeat_the_best_of_all() -> None:
     assert len(list(page.all("div", "card"))) == 3 * 2
 
 
-@pytest.mark.parametrize(
-    ("label", "said"),
-    [
-        (None, r"line [\d,]+ to [\d,]+"),
-        ("{}", r"page \d+ to \d+"),
-        ("a{}", r"page a(\d+) \(\1\) to a(\d+) \(\2\)"),
-    ],
-)
-def test_what_is_elided_is_told_by_page_or_by_line(label: str | None, said: str) -> None:
-    text = many_sentences(2_000)
-    numbers = range(1, len(text) // 1_000) if label else ()
-    pages = tuple(PageStart(1_000 * n - 1_000, n, str(label).format(n)) for n in numbers)
+@pytest.mark.parametrize(("label", "said"), [("{}", "page 2"), ("a{}", "page a2 (2)")])
+def test_pages_are_told_instead_of_lines(label: str, said: str) -> None:
+    text = "One is here. Two is there."
+    pages = tuple(PageStart(start, number, label.format(number)) for number, start in ((1, 0), (2, 13)))
     located = replace(comparison_of(text), document=TextFile("a.pdf", text, pages=pages))
-    gaps = [text_of(gap[0]) for gap in check_page(render_comparisons([located])).all("details", "gap")]
-    assert all(re.search(said, gap) for gap in gaps)
+    facts = [text_of(each) for each in check_page(render_comparisons([located])).all("span", "facts")]
+    assert any(said in each for each in facts)
+    assert not any("line" in each for each in facts)
 
 
 def test_a_notebook_gets_the_page_in_a_frame() -> None:

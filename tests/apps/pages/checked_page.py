@@ -38,7 +38,7 @@ TAGS = set(
 )
 ATTRIBUTES = set(
     "aria-hidden aria-label aria-live charset class content d data-at data-characters data-document data-facts"
-    " data-head data-here data-rank data-start data-step dir fill height href http-equiv id lang name open"
+    " data-head data-rank data-step dir fill height href http-equiv id lang name open"
     " preserveaspectratio role scope tabindex title transform type viewbox width x x1 x2 y y1 y2 cx cy r".split()
 )
 

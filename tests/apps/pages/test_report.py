@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.pages.quotes import readable
+from spscanner_rag.apps.pages.quotes import Breaks, readable
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import render_documents
@@ -66,6 +66,18 @@ def test_a_wrapped_paragraph_is_shown_in_the_width_of_the_window() -> None:
     page = checked(scan(wrapped + "\nA new paragraph."))
     assert shown_in(page) == [wrapped + "\nA new paragraph."]
     assert [text_of(each) for each in page.root.iter("i")] == ["\n"] * 8
+
+
+def test_breaks_that_wrap_a_paragraph_are_told_from_others() -> None:
+    line = "words " * 11 + "end"
+    text = f"Title\n\n{line}\n{line}\nshort last.\n\n{line}\n{line}\n  indented\n{line}\n12. item\n{line}\n- item"
+    breaks = Breaks(text)
+    soft = [place for place, character in enumerate(text) if character == "\n" and breaks.is_soft(place)]
+    first = text.index(line)
+    second = text.index(line, text.index("short"))
+    length = len(line)
+    assert soft == [first + length, first + 2 * length + 1, second + length]
+    assert not any(Breaks("a\nb\nc\nd\ne\nf").is_soft(place) for place in (1, 3, 5))
 
 
 @pytest.mark.parametrize("order", ["score", "document"])
