@@ -135,10 +135,14 @@ class Slow:
 
     digest = "slow"
 
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+
     def laid(self, sentences: Sequence[str]) -> Any:
         return SimpleNamespace(tokens=len(sentences), rows=np.eye(len(sentences), 4))
 
     def read(self, laid: Any, after_step: Callable[[int], None]) -> SentenceVectors:
+        self.begun.set()
         for _ in range(laid.tokens):
             time.sleep(0.002)
             after_step(1)
@@ -151,12 +155,12 @@ class Slow:
 def test_a_text_that_is_asked_while_it_is_encoded(
     tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meaning = Meaning(Slow(), MeaningWeights(sentence=1))
+    meaning = Meaning(slow := Slow(), MeaningWeights(sentence=1))
     reading = replace(tiny_scanner.pipeline.reading, meaning=meaning)
     queue = ReadingQueue(replace(tiny_scanner.pipeline, reading=reading), Limits())
     text = "The keeper left. She stayed. It rained. " * 60
     long = ask(queue, text, *[LONG[:90_000]] * 4, together=False)
-    wait_until(lambda: bool(meaning._readers))
+    assert slow.begun.wait(20)
     short = ask(queue, text, client="b")
     again = short.future.result(20)[0].logits
     assert not long.future.done()
