@@ -128,6 +128,9 @@ def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: 
     ids = [row.id for chunk in plan.chunks for row in reader.rows(chunk)]
     assert len(set(ids)) == len(ids) == 6
     assert reader.repeated == []
+    for chunk in plan_of(tables[:1] * 2, Columns(), 10, True).chunks:
+        assert len(reader.rows(chunk)) == 2
+    assert reader.repeated == ids[:2] * 2
     values = [1, "1", 1.5, "1.5", None, "rows.jsonl:5", True, "true", "x", "x"]
     records = [{"id": value, "query": "Who left?", "text": "He left."} for value in values]
     done = run(json_lines(records), tmp_path / "out", rows=99)

@@ -115,7 +115,7 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
 
 
 class RowReader:
-    """Reads chunks of one plan, in order each file once; without ``queries`` each row has its own question."""
+    """Reads chunks of one plan in their order; without ``queries`` each row has its own question."""
 
     def __init__(self, columns: Columns, queries: Sequence[Query]) -> None:
         self._columns, self._queries = columns, queries
@@ -167,7 +167,7 @@ class RowReader:
 
     def _raw(self, chunk: Chunk) -> Iterator[Any]:
         (path,) = chunk.paths
-        if self._path != path or self._at > chunk.start:
+        if self._path != path or self._at > chunk.start:  # another file, or the same one named again
             self._table = _parquet_rows(path, self._columns) if _is_parquet(path) else _lines(path)
             self._at = 0
         self._path = ""  # where reading fails, the next chunk begins anew

@@ -29,13 +29,6 @@ def test_every_row_is_in_one_part_in_order(kind: str, request: pytest.FixtureReq
     assert found[2][1].document == pairs(10)[9]["text"]
 
 
-def test_chunks_are_read_alike_in_any_order(parquet: Rows) -> None:
-    plan = planned(parquet(pairs(1000), row_group_size=300), rows=90)
-    in_order = rows_of(plan)
-    reader = RowReader(Columns(), [])
-    assert [reader.rows(chunk) for chunk in reversed(plan.chunks)] == in_order[::-1]
-
-
 def test_long_rows_end_a_part_early(json_lines: Rows, parquet: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_module, "CHUNK_BYTES", 1000)
     long = [{"query": "Who?", "text": f"{number} " * 300} for number in range(6)]

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -220,19 +219,6 @@ def test_bad_files_are_one_line_and_nothing_is_written(
     out = tmp_path / "out.json"
     scan(document, tmp_path / name, "--format", "json", "--out", out).refuses(message)
     assert not out.exists()
-
-
-def test_a_query_longer_than_a_window(run: Run, document: Path, checkpoint: Path, tmp_path: Path) -> None:
-    windowed = tmp_path / "windowed"
-    shutil.copytree(checkpoint, windowed)
-    config = json.loads((windowed / "config.json").read_text())
-    config["spscanner"]["window_tokens"] = 16
-    del config["spscanner"]["sha256"]
-    (windowed / "config.json").write_text(json.dumps(config))
-    arguments = ["scan", document, "--model", windowed, "--out", tmp_path / "out.txt", "-q"]
-    run(*arguments, "Who signed the treaty, and when, and why? " * 9).refuses("tokens, expected at most 16")
-    assert not (tmp_path / "out.txt").exists()
-    assert run(*arguments, "Who?") == (0, "", "")
 
 
 def test_no_files_and_outputs_that_are_documents(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:

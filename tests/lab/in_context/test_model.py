@@ -1,7 +1,6 @@
 import copy
 import json
 import math
-import random
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models
 from torch import Tensor
 
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout, digits_of, draw_codes
+from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
 from spscanner_rag.lab.in_context.model import (
     SETTINGS_FILE,
     STARTS,
@@ -208,12 +207,3 @@ def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:
         "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
         "Query: Who left?\nAnswer: "
     )
-
-
-def test_codes_are_distinct_and_repeatable() -> None:
-    codes = draw_codes(300, random.Random(5))
-    assert len(set(codes)) == 300
-    assert codes == draw_codes(300, random.Random(5)) != draw_codes(300, random.Random(6))
-    assert sorted(draw_codes(10_000, random.Random(0))) == list(range(10_000))
-    assert draw_codes(3, random.Random(5), "position") == [0, 1, 2]
-    assert digits_of(42) == (0, 0, 4, 2)

@@ -17,31 +17,23 @@ def records(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def test_what_is_written(tmp_path: Path) -> None:
+def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
     path = tmp_path / "new" / "replies.jsonl"
     replies = ReplyFile(path)
     replies.add("m", PROMPT, reply="the keeper", attempts=2, seconds=0.25)
     replies.add("m", "other", error="TimeoutError: slow", attempts=3)
-    assert len(replies) == 1
     assert records(path) == [  # at once
         {"digest": digest_of("m", PROMPT), "model": "m", "prompt": PROMPT}
         | {"reply": "the keeper", "attempts": 2, "seconds": 0.25},
         {"digest": digest_of("m", "other"), "model": "m", "prompt": "other"}
         | {"error": "TimeoutError: slow", "attempts": 3, "seconds": 0.0},
     ]
-
-
-def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    replies = ReplyFile(path)
-    replies.add("m", PROMPT, reply="the keeper")
-    replies.add("m", "other", error="TimeoutError: slow")
-    replies = ReplyFile(path)
-    assert replies.get(digest_of("m", PROMPT)) == "the keeper"
-    assert replies.get(digest_of("n", PROMPT)) is replies.get(digest_of("m", "other")) is None
-    replies.add("m", "other", reply="late")
-    replies = ReplyFile(path)
-    assert (replies.get(digest_of("m", "other")), len(replies)) == ("late", 2)
+    again = ReplyFile(path)
+    assert (len(replies), len(again)) == (1, 1)
+    assert again.get(digest_of("m", PROMPT)) == "the keeper"
+    assert again.get(digest_of("n", PROMPT)) is again.get(digest_of("m", "other")) is None
+    again.add("m", "other", reply="late")
+    assert ReplyFile(path).get(digest_of("m", "other")) == "late"
 
 
 @pytest.mark.parametrize("cut", [1, 9, 100])
