@@ -60,14 +60,14 @@ def test_a_part_that_was_changed_is_not_counted_as_done(
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", "nonsense", '{"part": 1}', "[" * 9_000])
-def test_a_damaged_list_of_parts_is_named(json_lines: Rows, run: Run, tmp_path: Path, line: str) -> None:
+def test_parts_whose_digest_is_damaged_are_made_again(
+    json_lines: Rows, run: Run, tmp_path: Path, line: str
+) -> None:
     path, out = json_lines(pairs(4)), tmp_path / "out"
     run(path, out)
-    (out / DIGESTS).write_text(line + "\n" + (out / DIGESTS).read_text())
-    with pytest.raises(PartChangedError, match=f"{DIGESTS}:1: expected a part and its sha256"):
-        run(path, out)
-    (out / DIGESTS).unlink()
-    assert run(path, out).done == 2  # parts of unknown content are made again
+    lines = (out / DIGESTS).read_text().splitlines()
+    (out / DIGESTS).write_text(f"{line}\n{lines[1]}\n")
+    assert (run(path, out).done, run(path, out).done) == (1, 0)
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {

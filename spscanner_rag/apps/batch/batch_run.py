@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Plan, Query, Row, RowReader
-from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.folder_lock import folder_lock
@@ -132,17 +132,12 @@ def finished(folder: Path, count: int, form: Form) -> set[int]:
 
 
 def _digests(path: Path) -> dict[str, str]:
-    """The SHA-256 of each part by its name; the last line of a part counts."""
+    """The SHA-256 of each part by its name, where it can be read; the last line of a part counts."""
     found = {}
-    for number, line in complete_lines(path):
-        try:
+    for _, line in complete_lines(path):
+        with suppress(ValueError, KeyError):
             record = parse_object(line)
             found[str(record["part"])] = str(record["sha256"])
-        except (ValueError, KeyError) as error:
-            raise PartChangedError(
-                f"{path}:{number}: expected a part and its sha256, got {type(error).__name__}; delete the file, "
-                "and all parts are made again"
-            ) from None
     return found
 
 
@@ -150,8 +145,7 @@ def write_part(folder: Path, number: int, form: Form, content: bytes) -> None:
     """Write a part, whole, after its digest."""
     path = part_path(folder, number, form)
     append_records(folder / DIGESTS, [{"part": path.name, "sha256": sha256(content).hexdigest()}])
-    with whole_file(path) as unfinished:
-        unfinished.write_bytes(content)
+    write_whole(path, content)
 
 
 def encoded(records: Sequence[Record], form: Form) -> bytes:

@@ -43,12 +43,9 @@ def info(
 
 def _versions() -> Facts:
     python = f"{platform.python_version()} on {platform.platform()}"
-    facts = [("spscanner-rag", __version__), ("Python", python)]
-    facts += [(package, _version(package)) for package in _PACKAGES]
-    return [
-        *facts,
-        ("optional", ", ".join(f"{package} {_version(package)}" for package in _OPTIONAL_PACKAGES)),
-    ]
+    found = {package: _version(package) for package in (*_PACKAGES, *_OPTIONAL_PACKAGES)}
+    optional = ", ".join(f"{package} {found.pop(package)}" for package in _OPTIONAL_PACKAGES)
+    return [("spscanner-rag", __version__), ("Python", python), *found.items(), ("optional", optional)]
 
 
 def _version(package: str) -> str:

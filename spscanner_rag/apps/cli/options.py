@@ -1,7 +1,6 @@
 """Options and messages that several commands share."""
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -78,23 +77,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     A switch that is off by default gets one name, without ``--no-``.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: parameter.annotation
-        for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
+    groups: dict[str, Any] = {}
     flat: dict[str, inspect.Parameter] = {}
     for name, parameter in signature.parameters.items():
-        own = {name: parameter}
-        if name in groups:
-            hints = get_type_hints(groups[name])
-            own = {each.name: parameter.replace(name=each.name, default=each.default, annotation=hints[each.name])
-                   for each in fields(groups[name])}  # fmt: skip
-        flat |= {each: taken.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each, taken in own.items()}
-    for name, parameter in flat.items():
-        info = parameter.default
-        if isinstance(info, OptionInfo) and info.default is False and not info.param_decls:
-            info.param_decls = (f"--{name.replace('_', '-')}",)
+        own = [(name, parameter.default, parameter.annotation)]
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            hints = get_type_hints(parameter.annotation)
+            own = [(each.name, each.default, hints[each.name]) for each in fields(parameter.annotation)]
+        for each, info, kind in own:
+            if isinstance(info, OptionInfo) and info.default is False and not info.param_decls:
+                info.param_decls = (f"--{each.replace('_', '-')}",)
+            flat[each] = inspect.Parameter(each, parameter.KEYWORD_ONLY, default=info, annotation=kind)
 
     @wraps(command)
     def called(**options: Any) -> None:  # noqa: ANN401 - what the command line gave
@@ -122,7 +116,7 @@ class ScannerOptions:
         """Load a checkpoint; None is the bundled one."""
         from spscanner_rag import Scanner
 
-        scanner = Scanner.from_pretrained(
+        return Scanner.from_pretrained(
             model,
             device=self.device,
             dtype=self.dtype,
@@ -130,12 +124,6 @@ class ScannerOptions:
             segment_tokens=segment_tokens,
             tokenizer=self.tokenizer,
         )
-        if scanner.backend == "mamba-ssm" and not os.environ.get("TRITON_CACHE_AUTOTUNING"):
-            tell(
-                "the first scan is slow, since Triton tries its kernels on this GPU; "
-                "TRITON_CACHE_AUTOTUNING=1 keeps what it finds for later processes"
-            )
-        return scanner
 
 
 @dataclass(frozen=True, kw_only=True)

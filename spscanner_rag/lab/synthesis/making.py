@@ -99,16 +99,21 @@ def synthesize(
             notify(f"documents are held against {finder.held_out_documents:,} test documents")
         supply = Supply(settings, bundled_token_counter(), detector, finder)
         encoder = encoder_of(options.embedder) if settings.strategy == "pair" else None
-        versions = {name: prompt.version for name, prompt in prompts.items()}
-        worker = _Worker(
-            Maker(settings, detector, encoder),
-            Conversation(partial(asker.ask, model), prompts, settings.tries),
-            {"model": model.name, "prompts": versions},
-        )
+        maker, ask = Maker(settings, detector, encoder), partial(asker.ask, model)
+        provenance = {"model": model.name, "prompts": {name: own.version for name, own in prompts.items()}}
+
+        def outcome(sub: SubDocument) -> Outcome:
+            talk = Conversation(ask, prompts, settings.tries)
+            try:
+                found = maker.make(sub, talk)
+            except DroppedError as error:
+                return None, str(error), talk.malformed
+            return document_line(sub, found, settings.strategy, provenance), "", talk.malformed
+
         if documents is None:
             documents = read_sources(source_files(options.sources))
         began = time.perf_counter()
-        made = _made(out, asker, islice(supply.of(documents), options.most), worker.outcome, show)
+        made = _made(out, asker, islice(supply.of(documents), options.most), outcome, show)
         summary = {
             "documents": supply.documents,
             "documents_left_out": dict(supply.left_out),
@@ -123,21 +128,6 @@ def synthesize(
         }
         write_whole(out / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
-
-
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    maker: Maker
-    talk: Conversation
-    provenance: dict[str, Any]
-
-    def outcome(self, sub: SubDocument) -> Outcome:
-        talk = replace(self.talk, malformed=Counter())
-        try:
-            made = self.maker.make(sub, talk)
-        except DroppedError as error:
-            return None, str(error), talk.malformed
-        return document_line(sub, made, self.maker.settings.strategy, self.provenance), "", talk.malformed
 
 
 def _made(

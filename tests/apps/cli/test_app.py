@@ -14,8 +14,6 @@ from unittest.mock import Mock
 import pytest
 
 from spscanner_rag import Scanner, __version__
-from spscanner_rag.mamba2.backends import BackendChoice
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 
 QUESTION = "Who signed the treaty?"
 Run = Callable[..., Any]  # code, out, err
@@ -65,17 +63,6 @@ def test_a_checkpoint_without_a_tokenizer_takes_the_one_given(
     words = command.format(model=model, document=document, data=tmp_path / "data.jsonl").split()
     run(*words, "--dtype", "float32").refuses("(--tokenizer PATH)")
     assert run(*words, "--dtype", "float32", "--tokenizer", tmp_path / "own.json").code == 0
-
-
-@pytest.mark.parametrize(("backend", "kept", "told"), [("mamba-ssm", "", 1), ("mamba-ssm", "1", 0)])
-def test_that_triton_tries_its_kernels_is_told_once(
-    scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch, backend: str, kept: str, told: int
-) -> None:
-    kernels = type("Fake", (type(TORCH_KERNELS),), {"name": backend})()
-    monkeypatch.setattr("spscanner_rag.scanner.choose_backend", lambda *_: BackendChoice(kernels, "CUDA"))
-    monkeypatch.setenv("TRITON_CACHE_AUTOTUNING", kept)
-    code, _, err = scan(document)
-    assert (code, err.count("Triton tries its kernels"), err.count("\n")) == (0, told, told)
 
 
 def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
