@@ -194,7 +194,7 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoin
         (["--text-out", "no-such-folder/text.txt"], "there is no folder no-such-folder"),
         (["--segment-tokens", "0"], "segment_tokens is 0; expected"),
         (["--model", "./absent"], "./absent: no such folder; expected the folder of a checkpoint"),
-        (["--model", "nobody/none"], "cannot get nobody/none from the Hugging Face Hub: it is not"),
+        (["--model", "nobody/none"], "cannot get nobody/none from the Hugging Face Hub"),
         (["--nonsense"], "No such option: --nonsense"),
     ],
 )
