@@ -1,6 +1,6 @@
 """BM25 of units, of the text around them and of whole texts, and the moments that put scores on one scale."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -11,7 +11,6 @@ from spscanner_rag.lexical.postings import QueryCounts, counts_of_texts
 
 BM25_K1, BM25_B = 1.5, 0.75
 
-_RARE = 4  # a stem is rare if its surroundings are less than a quarter of all units
 _LINEAR_Z = 4.0
 """Up to here z-scores are passed on; beyond, their logarithm. In a large collection few sentences share a word
 with the question, so that the deviation is small, and the best z-score grows with the collection."""
@@ -73,78 +72,31 @@ def rarity(counts: QueryCounts, least_units: int = 0) -> NDArray[np.float64]:
     return np.log1p((max(counts.n_units, least_units) - frequency + 0.5) / (frequency + 0.5))
 
 
-def own_scores(counts: QueryCounts, idf: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
-    """Robertson's BM25 with k1 = 1.5, b = 0.75 and Lucene's never-negative idf: (units,)."""
-    saturation = _saturation(counts.words_per_unit, mean)  # (units,)
-    weights = idf[counts.stems] * counts.times * (BM25_K1 + 1) / (counts.times + saturation[counts.units])
-    return np.asarray(np.bincount(counts.units, weights, minlength=counts.n_units), np.float64)
+def bm25_scores(
+    counts: QueryCounts, idf: NDArray[np.float64], reach: int = 0, mean: float | None = None
+) -> tuple[float, NDArray[np.float64]]:
+    """Robertson's BM25 (k1 = 1.5, b = 0.75) of each unit and the ``reach`` units before and after it in its text.
 
-
-def scores_around(
-    counts: QueryCounts, idf: NDArray[np.float64], means: Sequence[float]
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the BM25 of the text around each unit, with the units' idf, for the size in `REACH` of each mean."""
-    if not len(counts.units):  # no unit has a word of the query
-        yield from (np.zeros(counts.n_units) for _ in means)
-        return
-    order = np.argsort(counts.stems, kind="stable")
-    of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
-    for reach, mean in zip(REACH, means, strict=False):
-        words = sums_around(counts.words_per_unit, reach, counts.text_starts)
-        saturation = _saturation(words, mean)  # (units,)
-        scores = np.zeros(counts.n_units)
-        for stem, rarity in enumerate(idf):
-            pairs = order[of_stem[stem] : of_stem[stem + 1]]
-            if not len(pairs):
-                continue
-            units, near = _stem_around(counts, pairs, reach)
-            scores[units] += rarity * near * (BM25_K1 + 1) / (near + saturation[units])
-        yield scores
-
-
-def _stem_around(
-    counts: QueryCounts, pairs: NDArray[np.int64], reach: int
-) -> tuple[NDArray[np.int64] | slice, NDArray[np.float64]]:
-    """The units with a stem of these ``pairs`` in or near them, and how often; quick for a rare stem."""
-    units, times = counts.units[pairs], counts.times[pairs]
-    if _RARE * len(pairs) * (2 * reach + 1) > counts.n_units:
-        everywhere = np.bincount(units, times, minlength=counts.n_units).astype(np.float64)
-        return slice(None), sums_around(everywhere, reach, counts.text_starts)
-    text = np.searchsorted(counts.text_starts, units, side="right") - 1
-    first, stop = counts.text_starts[text], np.append(counts.text_starts[1:], counts.n_units)[text]
-    around = units[:, None] + np.arange(-reach, reach + 1)  # (pairs, 2 reach + 1)
-    inside = (around >= first[:, None]) & (around < stop[:, None])
-    touched, place = np.unique(around[inside], return_inverse=True)
-    weights = np.broadcast_to(times[:, None], around.shape)[inside]
-    return touched, np.bincount(place, weights).astype(np.float64)
-
-
-def mean_words(lengths: NDArray[np.float64]) -> float:
-    """The mean number of words, 0 without units; ``lengths`` is (units,)."""
-    return float(lengths.mean()) if len(lengths) else 0.0
-
-
-def mean_words_around(counts: QueryCounts) -> list[float]:
-    """The mean number of words of a unit's surroundings, for each size in `REACH`."""
-    return [mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH]
-
-
-def _saturation(lengths: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
-    """BM25's k1 times its length norm, for texts of these lengths: (texts,)."""
-    return np.asarray(BM25_K1 * (1 - BM25_B + BM25_B * (lengths / max(mean, 1.0))), np.float64)
-
-
-def sums_around(
-    values: NDArray[np.float64], reach: int, text_starts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Sum of each value and up to ``reach`` values before and after it in the same text: (values,)."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    numbers = np.arange(len(values))
-    stops = np.append(text_starts[1:], len(values))
-    sizes = stops - text_starts if len(text_starts) else stops[:0]
-    first = np.maximum(numbers - reach, np.repeat(text_starts, sizes))
-    stop = np.minimum(numbers + reach + 1, np.repeat(stops[: len(sizes)], sizes))
-    return np.asarray(sums[stop] - sums[first], np.float64)
+    Returns the mean number of words of such a stretch, or the one given, and the scores: (units,).
+    """
+    n = counts.n_units
+    edges, numbers = np.append(counts.text_starts, n), np.arange(n)
+    firsts, stops = (np.repeat(ends, np.diff(edges)) for ends in (edges[:-1], edges[1:]))
+    first, stop = np.maximum(numbers - reach, firsts), np.minimum(numbers + reach + 1, stops)
+    sums = np.concatenate([[0.0], np.cumsum(counts.words_per_unit)])
+    words = sums[stop] - sums[first]  # (units,)
+    if mean is None:
+        mean = float(words.mean()) if n else 0.0
+    saturation = BM25_K1 * (1 - BM25_B + BM25_B * (words / max(mean, 1.0)))  # (units,)
+    scores = np.zeros(n)
+    for stem, weight in enumerate(idf):
+        own = counts.stems == stem
+        units, times = counts.units[own], counts.times[own]
+        # a unit counts for those from its first to its last neighbour
+        near = np.cumsum(np.bincount(first[units], times, n + 1) - np.bincount(stop[units], times, n + 1))
+        touched = np.flatnonzero(near)
+        scores[touched] += weight * near[touched] * (BM25_K1 + 1) / (near[touched] + saturation[touched])
+    return mean, scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +112,9 @@ class TextStatistics:
 def text_statistics(counts: QueryCounts, unit_z: Sequence[NDArray[np.float64]]) -> TextStatistics:
     """Compute them for a collection; arguments as in `text_scores`."""
     texts = counts_of_texts(counts)
-    idf, mean = rarity(texts), mean_words(texts.words_per_unit)
-    moments = Moments.of(own_scores(texts, idf, mean))
+    idf = rarity(texts)
+    mean, whole = bm25_scores(texts, idf)
+    moments = Moments.of(whole)
     best = float(text_scores(counts, unit_z, TextStatistics(idf, mean, moments, 0.0)).max(initial=-np.inf))
     return TextStatistics(idf, mean, moments, best if np.isfinite(best) else 0.0)
 
@@ -173,7 +126,7 @@ def text_scores(
 
     A text's score is the z-score of its BM25, plus the best unit's mean of its z-scores, all tempered.
     """
-    whole = own_scores(counts_of_texts(counts), statistics.idf, statistics.mean_words)  # (texts,)
+    _, whole = bm25_scores(counts_of_texts(counts), statistics.idf, mean=statistics.mean_words)  # (texts,)
     best = best_of_texts(counts, np.mean([tempered(z) for z in unit_z], axis=0))
     return tempered(statistics.moments.standardize(whole)) + np.where(np.isfinite(best), best, 0.0)
 

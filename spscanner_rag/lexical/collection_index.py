@@ -28,11 +28,6 @@ def _best_units(asked: QueryOnWords) -> list[tuple[int, float]]:
     return list(zip(matched.tolist(), best[matched].tolist(), strict=True))
 
 
-_MOST_PENDING = 4_000_000  # added texts are kept apart until they have this many postings, and indexed before
-_GROWTH = 4
-"""Two parts of the index are merged unless the older is this many times as large, so that few are merged again."""
-
-
 class CollectionIndex:
     """Counts the words of every unit of a collection, and answers with statistics of a query. Thread-safe.
 
@@ -42,11 +37,9 @@ class CollectionIndex:
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
         self._stems = {ENGLISH: Stems(ENGLISH)}  # others once they are asked for
-        self._languages: dict[str, str] = {}  # of all texts, by key
-        self._parts: list[Postings] = []
-        self._keys: list[list[str]] = []  # of the texts of each part
-        self._pending: dict[str, Postings] = {}
-        self._pending_size = 0
+        self._languages: dict[str, str] = {}  # of all texts, by key, in order
+        self._postings = merged([])
+        self._pending: list[Postings] = []  # of the last texts: kept apart until the index is asked
         self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
         self._lock = threading.RLock()
 
@@ -68,20 +61,19 @@ class CollectionIndex:
     def keys(self) -> list[str]:
         """Keys of the texts, in the order in which they were added."""
         with self._lock:
-            return [key for keys in self._keys for key in keys] + list(self._pending)
+            return list(self._languages)
 
     @property
     def n_units(self) -> int:
         """Number of units of all texts."""
         with self._lock:
-            return sum(part.n_units for part in (*self._parts, *self._pending.values()))
+            return sum(part.n_units for part in (self._postings, *self._pending))
 
     @property
     def n_bytes(self) -> int:
         """Bytes of the counts, without the words themselves."""
         with self._lock:
-            parts = (*self._parts, *self._pending.values())
-            return sum(array.nbytes for part in parts for array in part)
+            return sum(array.nbytes for part in (self._postings, *self._pending) for array in part)
 
     @property
     def vocabulary(self) -> list[str]:
@@ -100,18 +92,14 @@ class CollectionIndex:
                 raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
             self._learn(words.vocabulary)
             numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
-            self._pending[key] = words.postings._replace(words=numbers[words.postings.words])
-            self._pending_size += len(words.postings.units)
+            self._pending.append(words.postings._replace(words=numbers[words.postings.words]))
             self._languages[key] = words.language
-            if self._pending_size >= _MOST_PENDING:
-                self._settle()
 
     def copy(self) -> Self:
         """An index of the same texts, which no later change to this one touches. The counts are shared."""
         other = type(self)()
         with self._lock:
-            other._parts, other._keys = list(self._parts), list(self._keys)
-            other._pending, other._pending_size = dict(self._pending), self._pending_size
+            other._postings, other._pending = self._postings, list(self._pending)
             # The vocabulary only grows, so both use one, under one lock.
             other._vocabulary, other._stems, other._lock = self._vocabulary, self._stems, self._lock
             other._languages = dict(self._languages)
@@ -124,12 +112,8 @@ class CollectionIndex:
             unknown = gone - self._languages.keys()
             if unknown:
                 raise KeyError(f"the collection has no text {min(unknown)!r:.80}")
-            self._settle()
-            for number, own in enumerate(self._keys):
-                kept = [key not in gone for key in own]
-                if not all(kept):
-                    self._parts[number] = kept_texts(self._parts[number], np.array(kept))
-                    self._keys[number] = [key for key in own if key not in gone]
+            kept = np.array([key not in gone for key in self._languages], bool)
+            self._postings = kept_texts(self._settled(), kept)
             self._languages = {key: own for key, own in self._languages.items() if key not in gone}
 
     @property
@@ -164,26 +148,22 @@ class CollectionIndex:
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
         """Count groups of words in every unit; ``columns``, (vocabulary,), has each word's group, else -1."""
         with self._lock:
-            self._settle()
-            parts = list(self._parts)
+            postings = self._settled()
             known = np.append(columns, np.full(len(self._vocabulary) - len(columns), -1))
-        return count_stems(parts, known, n_columns)
+        return count_stems(postings, known, n_columns)
 
     def occurrences(self) -> NDArray[np.int64]:
         """Occurrences of each word of the vocabulary in all texts: (vocabulary,)."""
         with self._lock:
-            self._settle()
-            total = np.zeros(len(self._vocabulary), np.int64)
-            for part in self._parts:
-                sums = np.concatenate([[0], np.cumsum(part.times, dtype=np.int64)])
-                total[part.words] += np.diff(sums[part.stops])
+            postings, total = self._settled(), np.zeros(len(self._vocabulary), np.int64)
+        sums = np.concatenate([[0], np.cumsum(postings.times, dtype=np.int64)])
+        total[postings.words] = np.diff(sums[postings.stops])
         return total
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""
         with self._lock:
-            self._settle()
-            postings = merged(self._parts)
+            postings = self._settled()
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
             lists["languages"] = [self._languages[key] for key in lists["keys"]]
         encoded = {name: np.frombuffer(json.dumps(own).encode(), np.uint8) for name, own in lists.items()}
@@ -202,7 +182,7 @@ class CollectionIndex:
         index = cls()
         index._learn(vocabulary)
         index._languages = _languages(keys, languages)
-        index._parts, index._keys = [postings], [keys]
+        index._postings = postings
         if (len(index._vocabulary), len(index._languages)) != (len(vocabulary), len(keys)):
             raise ValueError("the index names a word or a text twice; it is damaged: make it again")
         return index
@@ -213,8 +193,7 @@ class CollectionIndex:
     def asked(self, query: str, vectors: WordVectors | None = None, language: str = ENGLISH) -> QueryOnWords:
         """A query and all texts as they are now, which later changes do not affect, in the stems of a language."""
         with self._lock:
-            self._settle()
-            vocabulary = list(self._vocabulary)
+            postings, vocabulary = self._settled(), list(self._vocabulary)
             known = self._stems.setdefault(language, Stems(language))
             known.learn(vocabulary[known.n_words :])
             of_stem = {stem: list(known.get(stem, ())) for stem in query_stems(query, language)}
@@ -225,7 +204,7 @@ class CollectionIndex:
                     known_rows = self._rows[1]
                 rows = np.concatenate([known_rows, rows_of(vectors, vocabulary[len(known_rows) :])])
                 self._rows = vectors, rows
-            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, rows, language)
+            return QueryOnWords(query, postings, of_stem, vocabulary, rows, language)
 
     def _learn(self, words: Iterable[str]) -> None:
         new = [word for word in words if word not in self._vocabulary]
@@ -233,15 +212,11 @@ class CollectionIndex:
         for word in new:
             self._vocabulary.setdefault(word, len(self._vocabulary))
 
-    def _settle(self) -> None:
-        """Index pending texts, and merge small parts."""
+    def _settled(self) -> Postings:
+        """The postings of all texts."""
         if self._pending:
-            self._parts.append(merged(list(self._pending.values())))
-            self._keys.append(list(self._pending))
-            self._pending, self._pending_size = {}, 0
-        while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):
-            self._parts[-2:] = [merged(self._parts[-2:])]
-            self._keys[-2:] = [self._keys[-2] + self._keys[-1]]
+            self._postings, self._pending = merged([self._postings, *self._pending]), []
+        return self._postings
 
 
 def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:

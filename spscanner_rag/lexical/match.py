@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import (
     BM25_K1,
+    REACH,
     Moments,
     TextStatistics,
-    mean_words,
-    mean_words_around,
+    bm25_scores,
     moments_of,
-    own_scores,
     rarity,
-    scores_around,
     standardized_by,
     tempered,
     text_scores,
     text_statistics,
 )
 from spscanner_rag.lexical.postings import QueryCounts
-from spscanner_rag.lexical.soft_match import SoftScores, SoftStatistics, best_of_words, soft_scores
+from spscanner_rag.lexical.soft_match import SoftStatistics, best_of_words, soft_scores
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import QueryOnWords, TextWords, indexed_query, query_words
 from spscanner_rag.text.languages import ENGLISH
@@ -93,7 +91,7 @@ class LexicalScores:
     counts: QueryCounts
     statistics: LexicalStatistics  # that the scores are relative to
     bm25: tuple[NDArray[np.float64], ...]  # (units,) each: of the unit and, by `REACH`, of its surroundings
-    soft: SoftScores | None = None
+    soft: NDArray[np.float64] | None = None  # (4, units) of the soft match
 
     def standardized(self) -> list[NDArray[np.float64]]:
         """Z-scores of each of ``bm25``: (units,)."""
@@ -105,24 +103,19 @@ def lexical_scores(
 ) -> LexicalScores:
     """Score a query in every unit of a text or a collection, by ``statistics`` or else by those of the units."""
     counts, least = asked.counts(), options.least_units
-    if statistics is not None:
-        idf, (mean, *means) = statistics.idf, statistics.mean_words
-    else:
-        idf, mean = rarity(counts, least), mean_words(counts.words_per_unit)
-        means = mean_words_around(counts) if options.surroundings else []
-    scores = own_scores(counts, idf, mean), *scores_around(counts, idf, means)
-    soft = None
+    idf = rarity(counts, least) if statistics is None else statistics.idf
+    reaches = (0, *REACH) if options.surroundings else (0,)
+    given = (None,) * len(reaches) if statistics is None else statistics.mean_words
+    found = [bm25_scores(counts, idf, *each) for each in zip(reaches, given, strict=True)]
+    means, scores = zip(*found, strict=True)
+    soft, soft_statistics = None, None if statistics is None else statistics.soft
     if options.surroundings and options.vectors is not None:
-        soft_idf = statistics.soft.idf if statistics is not None and statistics.soft is not None else None
-        soft = soft_scores(asked, options.vectors, least, soft_idf)
+        soft_idf = None if soft_statistics is None else soft_statistics.idf
+        soft_idf, soft = soft_scores(asked, options.vectors, least, soft_idf)
+        soft_statistics = soft_statistics or SoftStatistics(soft_idf, moments_of([*soft], least))
     if statistics is None:
-        statistics = LexicalStatistics(
-            idf,
-            (mean, *means),
-            moments_of(scores, least),
-            None if soft is None else SoftStatistics(soft.idf, moments_of([*soft.scores], least)),
-            asked.language,
-        )
+        moments = moments_of(scores, least)
+        statistics = LexicalStatistics(idf, means, moments, soft_statistics, asked.language)
         if options.texts and len(counts.text_starts) > 1:
             texts = text_statistics(counts, standardized_by(statistics.moments, scores))
             statistics = replace(statistics, texts=texts)
@@ -156,22 +149,22 @@ def match_query(
     match = LexicalMatch(token_classes, standard.astype(np.float32), language=language, text_score=text_score)
     if options.vectors is None or soft is None or statistics.soft is None:
         return match
-    standard_soft = np.stack(standardized_by(statistics.soft.moments, [*soft.scores]), axis=1)
+    standard_soft = np.stack(standardized_by(statistics.soft.moments, [*soft]), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
         tempered(standard),
         tempered(standard_soft),
         np.stack(scores.bm25, axis=1) / max(most, 1e-9),
-        soft.scores.T / max(soft.idf.sum(), 1e-9),
+        soft.T / max(statistics.soft.idf.sum(), 1e-9),
     ]
-    weighted, similarity = best_of_words(asked, options.vectors, soft.idf)  # each (vocabulary,)
+    weighted, similarity = best_of_words(asked, options.vectors, statistics.soft.idf)  # each (vocabulary,)
     features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last ones are those of no word
     features[:-1, :3] = np.stack([similarity, weighted / _IDF_SCALE, columns >= 0], axis=1)
     return replace(
         match,
         scores=np.concatenate(columns_of_scores, axis=1).astype(np.float32),
         token_features=of_tokens(features, words, token_starts, token_ends),
-        query_idf=soft.idf,
+        query_idf=statistics.soft.idf,
     )
 
 

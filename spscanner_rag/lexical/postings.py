@@ -101,27 +101,18 @@ def kept_texts(postings: Postings, kept: NDArray[np.bool_]) -> Postings:
     )
 
 
-def count_stems(parts: Sequence[Postings], columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
+def count_stems(postings: Postings, columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
     """Count the query's stems in every unit; ``columns``, (vocabulary,), has each word's stem, else -1."""
-    n, before = max(n_stems, 1), 0
+    n = max(n_stems, 1)
     cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for part in parts:
-        for place in np.flatnonzero(columns[part.words] >= 0):
-            own = slice(int(part.stops[place]), int(part.stops[place + 1]))
-            cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
-            times.append(part.times[own].astype(np.int64))
-        before += part.n_units
+    for place in np.flatnonzero(columns[postings.words] >= 0):
+        own = slice(int(postings.stops[place]), int(postings.stops[place + 1]))
+        cells.append(postings.units[own].astype(np.int64) * n + columns[postings.words[place]])
+        times.append(postings.times[own].astype(np.int64))
     pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
     together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
-    words_per_unit = _joined([part.words_per_unit for part in parts], np.int32).astype(np.float64)
-    return QueryCounts(pairs // n, pairs % n, together, n_stems, words_per_unit, text_starts(parts))
-
-
-def text_starts(parts: Sequence[Postings]) -> NDArray[np.int64]:
-    """The first unit of each text: (texts,)."""
-    firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
-    starts = [part.text_stops[:-1] + first for part, first in zip(parts, firsts, strict=False)]
-    return _joined(starts, np.int64)
+    words_per_unit = postings.words_per_unit.astype(np.float64)
+    return QueryCounts(pairs // n, pairs % n, together, n_stems, words_per_unit, postings.text_stops[:-1])
 
 
 def check(postings: Postings, n_words: int, n_texts: int) -> None:
@@ -160,9 +151,10 @@ def _indexed(
 ) -> Postings:
     """Sort postings by word; those of one word are in the order of their units already."""
     order = np.argsort(words, kind="stable")
-    distinct, first = np.unique(words[order], return_index=True)
+    words = words[order]
+    first = np.flatnonzero(np.diff(words, prepend=np.int32(-1)))  # of the postings of each word
     return Postings(
-        distinct,
+        words[first],
         np.append(first, len(words)).astype(np.int64),
         units[order],
         times[order],

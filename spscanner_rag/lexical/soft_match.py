@@ -8,14 +8,14 @@ no others), and df(v) the number of units that contain v, a query word has
 and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH, Moments
-from spscanner_rag.lexical.postings import Postings, text_starts
+from spscanner_rag.lexical.postings import Postings
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import QueryOnWords, query_words
 
@@ -30,21 +30,15 @@ class SoftStatistics(NamedTuple):
     moments: tuple[Moments, ...]  # of the soft scores of the units and, by `REACH`, of their surroundings
 
 
-class SoftScores(NamedTuple):
-    """Soft scores of every unit."""
-
-    idf: NDArray[np.float64]  # (query words,)
-    scores: NDArray[np.float64]  # (4, units): of each unit and, by `REACH`, of the text around it
-
-
 def soft_scores(
     asked: QueryOnWords, vectors: WordVectors, least_units: int = 0, idf: NDArray[np.float64] | None = None
-) -> SoftScores:
-    """Soft scores of every unit of some texts, with these idf or else those of the texts themselves."""
-    parts = asked.parts
-    n_units = sum(part.n_units for part in parts)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Soft scores of every unit of some texts, with these idf or else those of the texts themselves.
+
+    The idf, (query words,), and the scores of each unit and, by `REACH`, of the text around it: (4, units).
+    """
+    n_units, starts = asked.postings.n_units, asked.postings.text_stops[:-1]
     n, units = max(n_units, least_units), np.arange(n_units)
-    starts = text_starts(parts)
     # with room for the largest window before and after each text
     places = units + np.searchsorted(starts, units, side="right") * REACH[-1]
     length = n_units + (len(starts) + 1) * REACH[-1]
@@ -52,14 +46,14 @@ def soft_scores(
     scores = np.zeros((1 + len(REACH), n_units))
     for first, similar in asked.similarities(vectors):
         for column in range(similar.shape[1]):
-            frequency, best = _best_of_units(similar[:, column], parts, n_units)
+            frequency, best = _best_of_units(similar[:, column], asked.postings)
             if idf is None:
                 df = min(n, frequency)
                 found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
             if frequency:
                 for sums, largest in zip(scores, (best, *_largest_around(best, places, length)), strict=True):
                     sums += found[first + column] * largest
-    return SoftScores(found, scores)
+    return found, scores
 
 
 def best_of_words(
@@ -78,23 +72,18 @@ def best_of_words(
     return weighted, similarity
 
 
-def _best_of_units(
-    similar: NDArray[np.float32], parts: Sequence[Postings], n_units: int
-) -> tuple[float, NDArray[np.float32]]:
+def _best_of_units(similar: NDArray[np.float32], postings: Postings) -> tuple[float, NDArray[np.float32]]:
     """A query word's df, and its largest similarity to a word of each unit: (units,)."""
-    frequency, before, best = 0.0, 0, np.zeros(n_units, np.float32)
-    for part in parts:
-        values = similar[part.words]
-        places = np.flatnonzero(values)
-        sizes = part.stops[places + 1] - part.stops[places]
-        frequency += float(values[places] @ sizes)
-        # all postings of these words: for each word the range from its first to its last
-        ends = np.cumsum(sizes)
-        shift = np.repeat(part.stops[places] - (ends - sizes), sizes)
-        units = part.units[np.arange(len(shift)) + shift]
-        np.maximum.at(best, units + before, np.repeat(values[places], sizes))
-        before += part.n_units
-    return frequency, best
+    best = np.zeros(postings.n_units, np.float32)
+    values = similar[postings.words]
+    places = np.flatnonzero(values)
+    sizes = postings.stops[places + 1] - postings.stops[places]
+    # all postings of these words: for each word the range from its first to its last
+    ends = np.cumsum(sizes)
+    shift = np.repeat(postings.stops[places] - (ends - sizes), sizes)
+    units = postings.units[np.arange(len(shift)) + shift]
+    np.maximum.at(best, units, np.repeat(values[places], sizes))
+    return float(values[places] @ sizes), best
 
 
 def _largest_around(

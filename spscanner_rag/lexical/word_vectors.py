@@ -14,7 +14,7 @@ SIMILARITY_POWER: Final = 2
 
 MOST_DIMENSIONS: Final = 128
 UNKNOWN: Final = -1  # the row of a word that is not in the table
-_WORDS_AT_ONCE, _PAIRS_AT_ONCE = 4096, 2**20
+_WORDS_AT_ONCE = 4096
 
 
 class WordVectors:
@@ -70,16 +70,11 @@ class WordVectors:
         if not len(asked):
             return similar
         question = self.of_rows(question_rows[asked]).T  # (dimensions, known question words)
-        whole = len(asked) == len(question_rows)
-        at_once = max(1, min(_WORDS_AT_ONCE, _PAIRS_AT_ONCE // len(asked)))
-        for start in range(0, len(known), at_once):
-            some = known[start : start + at_once]
+        for start in range(0, len(known), _WORDS_AT_ONCE):
+            some = known[start : start + _WORDS_AT_ONCE]
             values = self.of_rows(rows[some]) @ question  # (some words, known question words)
             _to_similarities(values)
-            if whole:
-                similar[some] = values
-            else:
-                similar[np.ix_(some, asked)] = values
+            similar[np.ix_(some, asked)] = values
         return similar
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

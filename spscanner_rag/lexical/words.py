@@ -161,7 +161,7 @@ class QueryOnWords:
     """A query, and the words of a text or of a collection."""
 
     query: str
-    parts: Sequence[Postings]
+    postings: Postings
     of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
     vocabulary: Sequence[str]
     rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
@@ -176,7 +176,7 @@ class QueryOnWords:
         if language != words.language:
             of_stem = Stems(language, words.vocabulary)
         rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
-        return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
+        return cls(query, words.postings, of_stem, words.vocabulary, rows, language)
 
     def columns(self) -> NDArray[np.int64]:
         """The index of each word's stem among the query's, else -1: (vocabulary,)."""
@@ -187,7 +187,7 @@ class QueryOnWords:
 
     def counts(self) -> QueryCounts:
         """Count each stem of the query in each unit."""
-        return count_stems(self.parts, self.columns(), len(query_stems(self.query, self.language)))
+        return count_stems(self.postings, self.columns(), len(query_stems(self.query, self.language)))
 
     def similarities(self, vectors: WordVectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""

@@ -1,7 +1,7 @@
 """`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,11 @@ class ScanResult:
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
         return _frozen(sigmoid(self.logits), np.float64)
+
+    @property
+    def block_of(self) -> Blocks:
+        """The block of each sentence: ``blocks``, or zeros without."""
+        return np.zeros(len(self.starts), np.int64) if self.blocks is None else self.blocks
 
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
@@ -183,30 +188,29 @@ class ScanResult:
         return np.concatenate([first, picks[~np.isin(picks, first)]])
 
     def _best(self, selection: Selection, owners: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
-        picks = selection.pick(self.logits, self.scores)
-        per_owner = None if owners is None else selection.top_k_per_text
-        if not len(picks) or (selection.diversity == 1 and per_owner is None):
+        ranked = rank(self.logits)
+        if owners is not None and selection.top_k_per_text is not None:
+            by_text = np.argsort(owners[ranked], kind="stable")  # grouped by text, best first in each
+            sorted_owners = owners[ranked][by_text]
+            place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
+            ranked = ranked[np.sort(by_text[place < selection.top_k_per_text])]
+        scores = self.scores[ranked]
+        high = ranked if selection.threshold is None else ranked[scores >= selection.threshold]
+        picks = high[: selection.limit(len(self.logits), scores)]
+        if selection.diversity == 1:
             return picks
-        ranked = replace(selection, top_k=None).pick(self.logits, self.scores)
-        if selection.diversity < 1:
-            spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-            texts = [self.text[start:end] for start, end in spans]
-            return diverse(texts, self.scores, ranked, len(picks), selection.diversity, owners, per_owner)
-        assert owners is not None and per_owner is not None  # noqa: PT018
-        by_text = np.argsort(owners[ranked], kind="stable")  # grouped by text, best first in each
-        sorted_owners = owners[ranked][by_text]
-        place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
-        kept = ranked[np.sort(by_text[place < per_owner])]
-        return kept[: selection.limit(len(self.logits), self.scores[kept])]
+        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        texts = [self.text[start:end] for start, end in spans]
+        return diverse(texts, self.scores, high, len(picks), selection.diversity)
 
     def _taken(self, picks: NDArray[np.int64], selection: Selection) -> tuple[Passage, ...]:
         """The passages of ``picks`` (best first) and of their neighbours, as far as the budget goes."""
         max_tokens, counter = selection.max_tokens, selection.count_tokens
         count = budget_counter(max_tokens, self.count_tokens if counter is None else counter, "this result")
         if max_tokens is None or count is None:
-            kept = with_neighbours(picks, selection.context, len(self.logits), self.blocks)
+            kept = with_neighbours(picks, selection.context, self.block_of)
         else:
-            budget = TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
+            budget = TokenBudget(self.text, self.starts, self.ends, self.block_of, max_tokens, count)
             budget.fill(picks.tolist(), selection.context)
             kept = budget.shrink(lambda numbers: self._most_tokens(numbers, count))
         return self._passages(kept, selection.order, selection.merge)

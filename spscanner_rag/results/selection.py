@@ -77,12 +77,6 @@ class Selection:
             field, colon, rest = str(error).partition(":")
             raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
-    def pick(self, logits: NDArray[np.float32], scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
-        ranked = rank(logits)
-        picks = ranked[: self.limit(len(logits), scores[ranked])]
-        return picks if self.threshold is None else picks[scores[picks] >= self.threshold]
-
     def keeps(self, sentence: str) -> bool:
         """True for a sentence that is kept whatever its score is: it has a pattern of ``always_keep``."""
         if self.always_keep is None or callable(self.always_keep):
@@ -123,18 +117,17 @@ def _check_count(name: str, value: object, what: str) -> None:
 
 
 def _check_always_keep(always_keep: object) -> None:
-    if always_keep is None or callable(always_keep):
-        return
-    patterns = [] if isinstance(always_keep, str) or not isinstance(always_keep, Sequence) else always_keep
     try:
-        if patterns and all(isinstance(pattern, str) and re.compile(pattern) for pattern in patterns):
-            return
+        valid = always_keep is None or callable(always_keep)
+        if isinstance(always_keep, Sequence) and not isinstance(always_keep, str) and always_keep:
+            valid = all(isinstance(pattern, str) and re.compile(pattern) for pattern in always_keep)
     except re.error:
-        pass
-    raise ValueError(
-        f"always_keep: got {always_keep!r:.80}; expected a list of regular expressions, such as "
-        r'["\\d{4}-\\d\\d-\\d\\d"], a function of a sentence, or None'
-    )
+        valid = False
+    if not valid:
+        raise ValueError(
+            f"always_keep: got {always_keep!r:.80}; expected a list of regular expressions, such as "
+            r'["\\d{4}-\\d\\d-\\d\\d"], a function of a sentence, or None'
+        )
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

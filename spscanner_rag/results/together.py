@@ -30,8 +30,7 @@ class Together:
 
     def _join(self, results: Sequence[ScanResult]) -> ScanResult:
         placed = list(zip(results, self._offsets, strict=True))
-        own = [np.zeros(len(one.logits), np.int64) if one.blocks is None else one.blocks for one in results]
-        blocks = np.concatenate(own)
+        blocks = np.concatenate([result.block_of for result in results])
         begins = (np.diff(blocks, prepend=blocks[:1]) != 0) | (np.diff(self._owners, prepend=0) != 0)
         return ScanResult(
             results[0].query,

@@ -1,5 +1,6 @@
 """A budget of tokens that is filled with sentences; neighbours, and runs of adjacent sentences."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -12,19 +13,13 @@ Blocks = NDArray[np.int64]
 """The block of each sentence, ascending: (n,). Neighbours and merged passages stay inside one block."""
 
 
-def with_neighbours(
-    picks: NDArray[np.int64], context: int, n_sentences: int, blocks: Blocks | None = None
-) -> list[int]:
+def with_neighbours(picks: NDArray[np.int64], context: int, blocks: Blocks) -> list[int]:
     """Numbers of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
-    context = min(context, n_sentences)
-    firsts, stops = np.maximum(picks - context, 0), np.minimum(picks + context + 1, n_sentences)
-    if blocks is not None:
-        firsts = np.maximum(firsts, np.searchsorted(blocks, blocks[picks], "left"))
-        stops = np.minimum(stops, np.searchsorted(blocks, blocks[picks], "right"))
-    edges = np.zeros(n_sentences + 1, dtype=np.int64)
-    np.add.at(edges, firsts, 1)
-    np.subtract.at(edges, stops, 1)
-    kept: list[int] = np.flatnonzero(np.cumsum(edges[:-1]) > 0).tolist()
+    context, n = min(context, len(blocks)), len(blocks)
+    firsts = np.maximum(picks - context, np.searchsorted(blocks, blocks[picks], "left"))
+    stops = np.minimum(picks + context + 1, np.searchsorted(blocks, blocks[picks], "right"))
+    edges = np.bincount(firsts, minlength=n + 1) - np.bincount(stops, minlength=n + 1)
+    kept: list[int] = np.flatnonzero(np.cumsum(edges) > 0).tolist()
     return kept
 
 
@@ -32,16 +27,12 @@ def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, i
     """First and last sentence of each unbroken run in ``kept`` (ascending)."""
     found: list[tuple[int, int]] = []
     for number in kept:
-        if found and number == found[-1][1] + 1 and adjoin(number - 1, blocks):
+        follows = bool(found) and number == found[-1][1] + 1
+        if follows and (blocks is None or blocks[number - 1] == blocks[number]):
             found[-1] = (found[-1][0], number)
         else:
             found.append((number, number))
     return found
-
-
-def adjoin(left: int, blocks: Blocks | None) -> bool:
-    """True if sentence ``left`` and the next one are in one block."""
-    return blocks is None or bool(blocks[left] == blocks[left + 1])
 
 
 class TokenBudget:
@@ -56,17 +47,17 @@ class TokenBudget:
         text: str,
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
+        blocks: Blocks,
         max_tokens: int,
         count: CountTokens,
-        blocks: Blocks | None = None,
     ) -> None:
-        self.text, self.blocks, self.max_tokens, self.count = text, blocks, max_tokens, count
-        self.starts: list[int] = starts.tolist()
-        self.ends: list[int] = ends.tolist()
+        self.text, self.max_tokens, self.count = text, max_tokens, count
+        self.starts, self.ends, self.blocks = starts.tolist(), ends.tolist(), blocks.tolist()
         self.line_break = line_break = count("\n")
         self.used = 0  # tokens of the kept sentences, each with a line break
         self.extra = 0  # tokens of the white space between adjacent kept sentences, beyond the line breaks
         self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
+        self.free = list(range(len(starts)))  # the other sentences
         # tokens of the white space between two sentences, beyond the line break already counted
         self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
 
@@ -76,13 +67,10 @@ class TokenBudget:
             if self.used >= self.max_tokens:
                 break
             self._take(number)
-        if context:
-            before = _NextFree(len(self.starts), step=-1, taken=self.costs)
-            after = _NextFree(len(self.starts), step=1, taken=self.costs)
-            for number in tuple(self.costs):
-                if self.used >= self.max_tokens:
-                    break
-                self._take_neighbours(number, context, before, after)
+        for number in tuple(self.costs) if context else ():
+            if self.used >= self.max_tokens:
+                break
+            self._take_neighbours(number, context)
 
     def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
         """Drop the sentences taken last until ``measure(kept)`` tokens fit; return the kept numbers, ascending."""
@@ -102,8 +90,8 @@ class TokenBudget:
         cost = self.count(sentence + "\n")
         extra = self.extra + sum(
             self._gap_cost(self.text[self.ends[left] : self.starts[left + 1]])
-            for left in (number - 1, number)
-            if {left, left + 1} - {number} <= self.costs.keys() and adjoin(left, self.blocks)
+            for left, other in ((number - 1, number - 1), (number, number + 1))
+            if other in self.costs and self.blocks[other] == self.blocks[number]
         )
         others = self.used + max(0, extra)
         over = others + cost - self.max_tokens
@@ -112,37 +100,21 @@ class TokenBudget:
         self.used += cost
         self.extra = extra
         self.costs[number] = cost
+        del self.free[bisect_left(self.free, number)]
         return True
 
-    def _take_neighbours(self, number: int, context: int, before: "_NextFree", after: "_NextFree") -> None:
-        open_sides = [before, after]
-        while open_sides:
-            reach = [
-                (abs(found - number), side, found)
-                for side in open_sides
-                if (found := side(number)) >= 0
-                and abs(found - number) <= context
-                and (self.blocks is None or self.blocks[number] == self.blocks[found])
-            ]
+    def _take_neighbours(self, number: int, context: int) -> None:
+        """Take the nearest free sentence, until none on either side connects, is within reach and fits."""
+        sides = [-1, 0]  # before and after the place of ``number`` among the free ones
+        while sides:
+            place = bisect_left(self.free, number)
+            reach = []
+            for side in sides:
+                found = self.free[place + side] if 0 <= place + side < len(self.free) else number
+                if 0 < abs(found - number) <= context and self.blocks[found] == self.blocks[number]:
+                    reach.append((abs(found - number), side, found))
             if not reach:
                 return
-            _, nearest, found = min(reach, key=lambda side: side[0])  # if equally near, the one before
-            open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
-
-
-class _NextFree:
-    """The nearest sentence on one side that is not taken yet, in nearly constant time; -1 at the end."""
-
-    def __init__(self, n_sentences: int, step: int, taken: dict[int, int]) -> None:
-        self.n_sentences, self.taken = n_sentences, taken
-        self.jumps = list(range(step, n_sentences + step))  # for each sentence, where to look next
-
-    def __call__(self, number: int) -> int:
-        passed = [number]
-        found = self.jumps[number]
-        while 0 <= found < self.n_sentences and found in self.taken:
-            passed.append(found)
-            found = self.jumps[found]
-        for sentence in passed:
-            self.jumps[sentence] = found
-        return found if 0 <= found < self.n_sentences else -1
+            _, nearest, found = min(reach)  # if equally near, the one before
+            fits = self._take(found)
+            sides = [side for _, side, _ in reach if fits or side != nearest]

@@ -47,10 +47,8 @@ def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``)."""
     found, device_reason = _device(device)
     asked = _named_dtype(dtype)
-    if asked is None:
-        asked, dtype_reason = _native_dtype(found)
-        return Choice(found, asked, device_reason, dtype_reason)
-    return Choice(found, asked, device_reason, "as asked for")
+    taken, dtype_reason = _native_dtype(found) if asked is None else (asked, "as asked for")
+    return Choice(found, taken, device_reason, dtype_reason)
 
 
 def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
@@ -73,15 +71,12 @@ def _named_device(device: str | torch.device) -> torch.device | None:
     """The device of a name, whether or not this machine has it; None for "auto"."""
     if isinstance(device, str) and device == "auto":
         return None
-    expected = "expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"
-    if not isinstance(device, str | torch.device):
-        raise ValueError(f"device is {device!r}; {expected}")
     try:
-        asked = torch.device(device)
+        asked = torch.device(device) if isinstance(device, str | torch.device) else None
     except RuntimeError:
-        raise ValueError(f"device is {device!r}; {expected}") from None
-    if asked.type not in ("cpu", "cuda", "mps"):
-        raise ValueError(f"device is {str(device)!r}; {expected}")
+        asked = None
+    if asked is None or asked.type not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device is {device!r}; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'")
     return asked
 
 

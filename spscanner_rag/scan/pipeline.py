@@ -4,7 +4,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from spscanner_rag.checkpoint.config import CheckpointDefault
 from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.results import ScanResult
@@ -35,8 +35,6 @@ full, small enough that the model starts early."""
 
 SERIAL_DEVICES = {"cpu"}
 """Kinds of devices on which no thread prepares texts, because the model takes all cores itself."""
-
-_END: Final = object()
 
 
 class ScanRequest(NamedTuple):
@@ -171,38 +169,22 @@ class Pipeline:
                 for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
                     yield Scored(request, asked.text, logits, answerable)
 
-    def prepare(
-        self, text: str, units: Sequence[Unit] | None, between_pieces: Callable[[], None] = lambda: None
-    ) -> PreparedText:
-        """Cut, tokenize and index a text, as `Reading.prepare`."""
-        prepared = self.reading.prepare(text, units, between_pieces)
-        if self.reading.lexical:
-            prepared.index_now(between_pieces)
-        return prepared
-
     def _prepared(
         self, requests: Iterable[ScanRequest], meter: Meter
     ) -> Iterator[tuple[ScanRequest, QueryOnText]]:
         before: ScanRequest | None = None
-        collection: CollectionIndex | None = None
-        known: dict[tuple[str, str], LexicalStatistics] = {}  # of ``collection``, by question and language
+        statistics_of = cache(CollectionIndex.statistics)
         vectors: SentenceVectors | None = None
         for request in requests:
             meter.check()
-            if request.collection is not collection:
-                collection, known = request.collection, {}
             if before is None or request.text is not before.text or request.units is not before.units:
-                text = request.prepared or self.prepare(request.text, request.units, meter.check)
+                text = request.prepared or self.reading.prepare(request.text, request.units, meter.check)
                 if self.reading.meaning is not None:
                     vectors = self.reading.meaning.vectors(text.sentences, meter.expect, meter.after_step)
             statistics = None
-            if self.reading.lexical and collection is not None:
-                key = request.query, text.words.language
-                if key not in known:
-                    known[key] = collection.statistics(
-                        request.query, self.reading.match_options, text.words.language
-                    )
-                statistics = known[key]
+            if self.reading.lexical and request.collection is not None:
+                options, language = self.reading.match_options, text.words.language
+                statistics = statistics_of(request.collection, request.query, options, language)
             asked = self.reading.pair(request.query, text, statistics, vectors)
             meter.check()
             before = request
@@ -285,16 +267,13 @@ def in_runs(
 
 
 def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
-    """Yield the items in order, making each, but the first, in a thread while the one before is in use.
+    """Yield the items in order, each made in a thread while the one before is in use.
 
     An error is raised when its item is due. Closing the generator waits for the item that is being made.
     """
     iterator = iter(items)
-    item: T | object = next(iterator, _END)
-    if item is _END:
-        return
     with ThreadPoolExecutor(1, thread_name_prefix="spscanner-ahead") as thread:
-        while item is not _END:
-            following = thread.submit(next, iterator, _END)
-            yield item  # type: ignore[misc]  # not `_END`: checked above
-            item = following.result()
+        following = thread.submit(next, iterator, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, iterator, None)
+            yield item

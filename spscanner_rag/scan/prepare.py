@@ -53,19 +53,18 @@ class PreparedText(TokenizedText):
     @cached_property
     def words(self) -> TextWords:
         """The words of the units, indexed when a question is first matched with them."""
-        return self._indexed()
+        return self.index_now()
 
-    def index_now(self, between_pieces: Callable[[], None]) -> None:
+    def index_now(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
         """Index the words now; ``between_pieces`` is called between pieces of the text, and may raise."""
-        self.__dict__["words"] = self._indexed(between_pieces)  # where the cached property looks first
+        words = index_words(self.sentences, between_pieces=between_pieces, fold=False)  # folded before
+        self.__dict__["words"] = words  # where the cached property looks first
+        return words
 
     @property
     def sentences(self) -> list[str]:
         """What an encoder reads: the units' text."""
         return [unit.model_text for unit in self.units]
-
-    def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
-        return index_words(self.sentences, between_pieces=between_pieces, fold=False)  # folded before
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +160,13 @@ class Reading:
         units: Sequence[Unit] | None = None,
         between_pieces: Callable[[], None] = lambda: None,
     ) -> PreparedText:
-        """Cut (unless ``units`` are given) and tokenize a text; ``between_pieces`` of a long one may raise."""
+        """Cut (unless there are ``units``), tokenize and index a text; ``between_pieces`` may raise."""
         units = self.folded_units(text, units, between_pieces)
         tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
-        return PreparedText(**vars(tokenized))
+        prepared = PreparedText(**vars(tokenized))
+        if self.lexical:
+            prepared.index_now(between_pieces)
+        return prepared
 
     def folded_units(
         self, text: str, units: Sequence[Unit] | None, between_pieces: Callable[[], None]

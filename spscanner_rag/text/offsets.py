@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 Offsets = Literal["characters", "utf16", "bytes"]
 
 
-def check_offsets(offsets: object, name: str = "offsets") -> Offsets:
+def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN401 - checked here
     """The way of counting; ``ValueError`` for another."""
-    known: tuple[Offsets, ...] = get_args(Offsets)
-    for one in known:
-        if offsets == one:
-            return one
-    raise ValueError(f"{name}: got {offsets!r}; expected one of {', '.join(known)}")
+    if offsets not in get_args(Offsets):
+        raise ValueError(f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}")
+    known: Offsets = offsets
+    return known
 
 
 def counted(text: str, offsets: NDArray[np.integer[Any]], unit: Offsets) -> NDArray[np.int64]:

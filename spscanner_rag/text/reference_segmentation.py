@@ -195,17 +195,13 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
 
 
 def _patient_rules() -> object:
-    """NLTK's rules without the time limit of newer versions, which give up after five seconds."""
+    """NLTK's rules without their time limit of five seconds."""
+    from nltk import redos
     from nltk.tokenize.punkt import PunktLanguageVars
 
     class Rules(PunktLanguageVars):  # type: ignore[misc]
         def period_context_re(self) -> object:
-            pattern: object = super().period_context_re()
-            try:
-                from nltk import redos
-            except ImportError:  # the versions without a time limit
-                return pattern
-            return redos.compile(pattern, timeout=None)
+            return redos.compile(super().period_context_re(), timeout=None)
 
         def word_tokenize(self, s: str) -> list[str]:
             # `s` is the text around a full stop. It is shortened because the time limit still applies here.

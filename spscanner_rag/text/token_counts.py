@@ -3,8 +3,7 @@
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,11 +83,23 @@ def check_counter(count_tokens: object) -> None:
 
 
 def _load_encoding(name: str) -> "tiktoken.Encoding":
-    import tiktoken
+    """The encoding, from tiktoken's cache, llama-index-core's copy or, where that is allowed, the network."""
+    from unittest.mock import patch
+
+    import tiktoken.load
 
     check_counter(name)
+    fetch = tiktoken.load.read_file
+
+    def read_file(address: str) -> bytes:
+        if (copy := _llama_index_copy(address)) is not None:
+            return copy.read_bytes()
+        if network_is_off() and "://" in address:
+            raise ConnectionRefusedError(f"HF_HUB_OFFLINE is set, and {address} is not on this machine")
+        return fetch(address)
+
     try:
-        with _own_files():
+        with _patching, patch.object(tiktoken.load, "read_file", read_file):  # it has no switch for either
             return tiktoken.get_encoding(name)
     except OSError as error:  # requests' errors are OSErrors too
         reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__
@@ -96,33 +107,6 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
             f"count_tokens={name!r}: the encoding's file could not be fetched ({reason}); "
             "go online once, set TIKTOKEN_CACHE_DIR to a folder that holds it, or pass a callable"
         ) from error
-
-
-@contextmanager
-def _own_files() -> Iterator[None]:
-    """Let tiktoken read llama-index-core's copy of a file, and fetch none where the environment forbids downloads.
-
-    It has no switch for either. A copy is not written to tiktoken's cache.
-    """
-    import tiktoken.load as own
-
-    read_file, read_file_cached = own.read_file, own.read_file_cached
-
-    def read(blobpath: str) -> bytes:
-        if network_is_off() and "://" in blobpath:
-            raise ConnectionRefusedError(f"HF_HUB_OFFLINE is set, and {blobpath} is not on this machine")
-        return read_file(blobpath)
-
-    def read_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
-        copy = _llama_index_copy(blobpath)
-        return read_file_cached(blobpath, expected_hash) if copy is None else copy.read_bytes()
-
-    with _patching:
-        own.read_file, own.read_file_cached = read, read_cached
-        try:
-            yield
-        finally:
-            own.read_file, own.read_file_cached = read_file, read_file_cached
 
 
 def _llama_index_copy(address: str) -> Path | None:

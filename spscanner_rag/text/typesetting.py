@@ -13,7 +13,6 @@ BREAK = re.compile(rf"[{HYPHENS}][ \t\r]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
-_VOWELS = (*"aeiouäöü",)
 _LONGEST_PART = 40  # a longer part of a divided word, in characters, is no part of a word
 
 
@@ -62,27 +61,16 @@ def _joined(page: str, divided: Sequence[_Divided], words: Counter[str]) -> str:
     for each in divided:
         if each.hyphen < cursor:  # a word in three lines
             continue
-        stop, hyphen = each.hyphen, page[each.hyphen]
+        hyphen = page[each.hyphen]
         if hyphen in _SOFT_HYPHENS or _set_by_the_line(each.first.lower(), each.second.lower(), words):
             hyphen = ""
-            if _was_ck(each, words):
-                stop, hyphen = stop - 1, "c"
         rest = _REST.match(page, each.start)
         assert rest is not None
         # Where the rest is all of its line, the line break after it is there already.
         after = "" if page[rest.end() : rest.end() + 1] in ("", "\n") else "\n"
-        parts += [page[cursor:stop], hyphen, rest.group(1), after]
+        parts += [page[cursor : each.hyphen], hyphen, rest.group(1), after]
         cursor = rest.end()
     return "".join([*parts, page[cursor:]])
-
-
-def _was_ck(divided: _Divided, words: Counter[str]) -> bool:
-    """True if German, which divided "Zucker" as "Zuk-ker" until 1996, wrote "ck"."""
-    first, second = divided.first.lower(), divided.second
-    if not (first.endswith("k") and second.startswith("k")):
-        return False
-    german, english = (sum(words[word] for word in own) for own in (("der", "die", "und"), ("the", "and")))
-    return bool(words[f"{first[:-1]}c{second}"]) or (german > english and first[-2:-1] in _VOWELS)
 
 
 def _set_by_the_line(first: str, second: str, words: Counter[str]) -> bool:

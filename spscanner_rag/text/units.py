@@ -1,7 +1,6 @@
 """Units, the scored pieces of a document, and helpers that cut a text into spans."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple, Protocol
@@ -98,26 +97,11 @@ def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
         places = [match.start() for match in pattern.finditer(text, low, high + 1)]
         if places:
             return min(places, key=lambda place: abs(place - target))
-    for place in chain(range(target, low, -1), range(target + 1, high + 1)):
-        if not _joins(text, start, place):
-            return place
-    return target
+    import regex  # here only, since few texts have such spans
 
-
-def _joins(text: str, start: int, place: int) -> bool:
-    """True if ``text[place]`` belongs to the same written character as ``text[place - 1]``."""
-    before, after = text[place - 1], text[place]
-    if after < "\u0300":
-        return before == "\u200d"
-    if "\U0001f1e6" <= after <= "\U0001f1ff":  # flags are pairs, counted from the start of the run
-        run = place
-        while run > start and "\U0001f1e6" <= text[run - 1] <= "\U0001f1ff":
-            run -= 1
-        return (place - run) % 2 == 1
-    if before == "\u200d" or after in "\u200c\u200d" or "\U0001f3fb" <= after <= "\U0001f3ff":
-        return True
-    if "\U000e0020" <= after <= "\U000e007f":  # tags of sub-national flags
-        return True
-    if "\u1160" <= after <= "\u11ff":  # vowels and finals of conjoining Hangul
-        return "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
-    return unicodedata.category(after)[0] == "M"
+    written = regex.finditer(
+        r"\X", text, pos=start, endpos=high + 1
+    )  # what shows as one character, such as a flag
+    places = [match.start() for match in written if match.start() > low]
+    before = [place for place in places if place <= target]
+    return (before[-1:] + places + [target])[0]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lexical import collection_index
 from spscanner_rag.lexical.bm25 import REACH, standardized
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, lexical_scores
@@ -92,11 +91,13 @@ def assert_same(left: LexicalStatistics, right: LexicalStatistics) -> None:
 
 
 @settings(max_examples=20)
-@given(texts, st.sampled_from([0, 40]), st.sampled_from([1, 7, 10**6]))
-def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units: int, pending: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collection_index, "_MOST_PENDING", pending)
-        index = CollectionIndex.of(parts)
+@given(texts, st.sampled_from([0, 40]), st.sampled_from([1, 3, 10]))
+def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units: int, asked: int) -> None:
+    index = CollectionIndex()
+    for number, part in enumerate(parts):
+        index.add(str(number), part)
+        if number % asked == 0:
+            index.statistics(QUERY, AROUND)  # so that later texts join those that were asked
     assert_right(index.statistics(QUERY, MatchOptions(True, least_units, VECTORS)), parts, least_units)
     assert (len(index), index.n_units) == (len(parts), sum(map(len, parts)))
 

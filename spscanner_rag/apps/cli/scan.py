@@ -193,8 +193,7 @@ class _Reading:
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
         self.prepared = [
-            scanner.pipeline.prepare(each.text, segment(scanner, each.text, each.blocks))
-            for each in documents
+            scanner.reading.prepare(each.text, segment(scanner, each.text, each.blocks)) for each in documents
         ]
         self.collection: CollectionIndex | None = None
         if scanner.uses_collection and len(documents) > 1:

@@ -166,7 +166,7 @@ def test_html_is_always_utf8(scan: Run, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoint: Path) -> None:
-    tokens = len(Scanner.from_pretrained(checkpoint).pipeline.prepare(TEXT, None).input_ids)
+    tokens = len(Scanner.from_pretrained(checkpoint).reading.prepare(TEXT, None).input_ids)
     shown = " ".join(scan(document, document, "--progress").err.split())
     assert re.search(f"scanning 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
     assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
