@@ -3,7 +3,6 @@
 import itertools
 import json
 import pickle
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -236,48 +235,38 @@ def assert_one_line(error: Exception) -> None:
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("query", ["", " ", "\n\t", "\u3000\xa0"])
-def test_empty_query(tiny_scanner: Scanner, query: str) -> None:
-    calls: list[Callable[[], object]] = [
-        lambda: tiny_scanner.scan(query, TEXT),
-        lambda: tiny_scanner.scan(query, ""),
-        lambda: tiny_scanner.scan_many([(QUERY, TEXT), (query, TEXT)]),
-        lambda: tiny_scanner.score_units(query, TEXT, []),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=r"query: got .*expected a question") as caught:
-            call()
-        assert_one_line(caught.value)
+BAD_REQUESTS = [
+    *[
+        ((query, TEXT), ValueError, "query: got .*expected a question")
+        for query in ("", "\n\t", "\u3000\xa0")
+    ],
+    ((" ", ""), ValueError, "query: got .*expected a question"),
+    *[((value, TEXT), TypeError, "query: got .*; expected a string") for value in (None, b"bytes", 5, ["a"])],
+    *[
+        ((QUERY, value), TypeError, "text: got .*; expected a string")
+        for value in (None, b"bytes", Path("a"))
+    ],
+]
+NO_PAIRS = ["ab", (QUERY,), (QUERY, TEXT, ""), None, 5, {"query": QUERY, "text": TEXT}]
 
 
-@pytest.mark.parametrize("value", [None, b"bytes", 5, ["a"], Path("a")])
-def test_not_a_string(tiny_scanner: Scanner, value: Any) -> None:
-    kind = type(value).__name__
-    with pytest.raises(TypeError, match=f"query: got {kind}; expected a string") as caught:
-        tiny_scanner.scan(value, TEXT)
-    assert_one_line(caught.value)
-    for call in (tiny_scanner.scan, lambda query, text: tiny_scanner.score_units(query, text, [])):
-        with pytest.raises(TypeError, match=f"text: got {kind}; expected a string"):
-            call(QUERY, value)
-
-
-@pytest.mark.parametrize("pair", ["ab", (QUERY,), (QUERY, TEXT, ""), None, 5, {"query": QUERY, "text": TEXT}])
-def test_not_a_pair(tiny_scanner: Scanner, pair: Any) -> None:
-    with pytest.raises(TypeError, match=r"expected \(query, text\)$") as caught:
-        tiny_scanner.scan_many([(QUERY, TEXT), pair])
-    assert_one_line(caught.value)
-    with pytest.raises(TypeError, match=r"expected \(query, text\)$"):
-        tiny_scanner.scan_many((QUERY, TEXT))  # type: ignore[arg-type]
-
-
-def test_all_pairs_are_checked_before_any_is_read(windowed_checkpoint: Path) -> None:
-    scanner = load(windowed_checkpoint, segment_tokens=10)
+@pytest.mark.parametrize(
+    ("pair", "error", "message"),
+    [*BAD_REQUESTS, *[(pair, TypeError, r"expected \(query, text\)$") for pair in NO_PAIRS]],
+)
+def test_what_is_no_request_is_refused(
+    tiny_scanner: Scanner, pair: Any, error: type[Exception], message: str
+) -> None:
     steps: list[tuple[int, int]] = []
-    bad_pairs: list[Any] = [(" ", TEXT), (QUERY, None), ("long " * 100, TEXT)]
-    for bad in bad_pairs:
-        with pytest.raises((ValueError, TypeError)):
-            scanner.scan_many([(QUERY, TEXT), bad], progress=lambda *step: steps.append(step))
-    assert steps == []
+    with pytest.raises(error, match=message) as caught:
+        tiny_scanner.scan_many([(QUERY, TEXT), pair], progress=lambda *step: steps.append(step))
+    assert "\n" not in str(caught.value)
+    assert not steps, "all pairs are checked before any is read"
+    if pair not in NO_PAIRS:
+        with pytest.raises(error, match=message):
+            tiny_scanner.scan(*pair)
+        with pytest.raises(error, match=message):
+            tiny_scanner.score_units(*pair, [])
 
 
 def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
@@ -332,19 +321,6 @@ def test_progress_of_windows_and_of_many(windowed_checkpoint: Path) -> None:
     assert steps[-1][0] == steps[-1][1]
 
 
-def test_what_progress_raises_comes_through(tiny_checkpoint: Path) -> None:
-    class OwnError(Exception):
-        pass
-
-    def fail(done: int, total: int) -> None:
-        raise OwnError(done)
-
-    scanner = load(tiny_checkpoint, segment_tokens=7)
-    with pytest.raises(OwnError, match=r"^7$"):
-        scanner.scan(QUERY, TEXT, progress=fail)
-    assert len(scanner.scan(QUERY, TEXT).logits) > 5  # and the scanner can be used again
-
-
 def test_cancelled(tiny_checkpoint: Path) -> None:
     scanner = load(tiny_checkpoint, segment_tokens=10)
     steps: list[int] = []
@@ -357,17 +333,6 @@ def test_cancelled(tiny_checkpoint: Path) -> None:
     assert len(scanner.scan(QUERY, TEXT, cancelled=lambda: next(answers)).logits) > 5
     with pytest.raises(ScanCancelled):
         scanner.scan_many([(QUERY, TEXT)] * 2, cancelled=lambda: True)
-
-
-def test_scan_inside_a_progress_callback(tiny_checkpoint: Path) -> None:
-    scanner = load(tiny_checkpoint, segment_tokens=100)
-    inner: list[NDArray[np.float32]] = []
-    outer = scanner.scan(
-        QUERY, TEXT, progress=lambda done, total: inner.append(scanner.scan(QUERY, TEXT).logits)
-    )
-    assert len(inner) > 1
-    for logits in inner:
-        np.testing.assert_array_equal(logits, outer.logits)
 
 
 # Threads, other uses

@@ -1,6 +1,5 @@
 """One question over many documents: `Scanner.scan_many(together=True)`, `rank` and scores that compare."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -47,20 +46,6 @@ def test_a_collection_of_one_text_changes_nothing(bundled: Scanner) -> None:
     question = "Why did Sir Walter leave Kellynch Hall?"
     (together,) = bundled.scan_many([(question, text)], together=True)
     np.testing.assert_array_equal(together.logits, bundled.scan(question, text).logits)
-
-
-@pytest.mark.slow
-def test_a_novel_as_chapters(bundled: Scanner) -> None:
-    """The README's question finds the fall among all sentences of 24 documents."""
-    text = Path("examples/data/persuasion.txt").read_text(encoding="utf-8")
-    chapters = [part for part in re.split(r"(?m)^(?=Chapter \d+$)", text) if len(part) > 2000]
-    assert len(chapters) == 24
-    ranked = bundled.rank("Who fell from the steps of the Cobb at Lyme?", chapters)
-    best = sorted(
-        ((sentence.logit, sentence.text) for document in ranked for sentence in document.result.sentences),
-        reverse=True,
-    )
-    assert any("she fell on the pavement" in " ".join(sentence.split()) for _, sentence in best[:5])
 
 
 def test_several_questions_of_one_collection(bundled: Scanner) -> None:

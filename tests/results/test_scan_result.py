@@ -1,10 +1,11 @@
 """What `ScanResult` holds, refuses and hands out."""
 
 import copy
+import html
 import json
 import pickle
+import re
 import sys
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -72,34 +73,24 @@ def test_nothing_in_nothing_out(empty: ScanResult) -> None:
     ("arguments", "message"),
     [
         ({"top_k": 0}, "top_k: got 0; expected an integer of at least 1"),
-        ({"top_k": -3}, "top_k: got -3"),
         ({"top_k": 0.0}, "top_k: got 0.0"),
         ({"top_k": 1.0}, "top_k: got 1.0"),
-        ({"top_k": 2.5}, "top_k: got 2.5"),
         ({"top_k": float("nan")}, "top_k: got nan"),
         ({"top_k": True}, "top_k: got True"),
-        ({"top_k": np.bool_(True)}, "top_k: got "),
         ({"top_k": "5"}, "top_k: got '5'"),
         ({"top_k": "elbow:9-3"}, "top_k: got 'elbow:9-3'"),
         ({"top_k": "elbow:0-3"}, "top_k: got 'elbow:0-3'"),
         ({"diversity": 1.1}, "diversity: got 1.1; expected a number from 0 to 1"),
-        ({"diversity": float("nan")}, "diversity: got nan"),
-        ({"diversity": True}, "diversity: got True"),
         ({"diversity": None}, "diversity: got None"),
         ({"threshold": -0.1}, "threshold: got -0.1; expected a score from 0 to 1"),
         ({"threshold": 1.0000001}, "threshold: got 1.0000001"),
         ({"threshold": float("nan")}, "threshold: got nan"),
-        ({"threshold": True}, "threshold: got True"),
         ({"threshold": "0.5"}, "threshold: got '0.5'"),
         ({"max_tokens": 0}, "max_tokens: got 0; expected an integer of at least 1"),
         ({"max_tokens": 10.0}, "max_tokens: got 10.0"),
-        ({"max_tokens": True}, "max_tokens: got True"),
         ({"context": -1}, "context: got -1; expected the number of neighbours"),
-        ({"context": 0.5}, "context: got 0.5"),
-        ({"context": False}, "context: got False"),
         ({"context": None}, "context: got None"),
         ({"order": "best"}, 'order: got \'best\'; expected "document" or "score"'),
-        ({"order": None}, "order: got None"),
         ({"merge": 1}, "merge: got 1; expected True or False"),
         ({"count_tokens": 4}, "count_tokens: got int; expected a callable"),
         ({"count_tokens": "o200k"}, "count_tokens: got 'o200k'.*use one of .*cl100k_base.*o200k_base"),
@@ -252,35 +243,17 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
 # In a notebook
 
 
-class Shown(HTMLParser):
-    """The tags, the attributes and the text of a result's view."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.text = ""
-        self.feed(markup)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def test_a_notebook_shows_the_best_sentences_and_nothing_acts() -> None:
     sentences = [f"{number} <script>alert(1)</script> \x1b[31m \ud800 &lt;" for number in range(30)]
     result = result_of(sentences, range(30), "\n", query=sentences[0], tokens_read=7)
-    shown = Shown(result._repr_html_())
-    assert shown.tags <= {"div", "b", "ol", "li", "i", "code"}
-    assert shown.attributes == {"style", "dir"}
+    page = result._repr_html_()
+    assert set(re.findall(r"<(\w+)[^>]*>", page)) == {"div", "b", "ol", "li", "i", "code"}
+    assert {*re.findall(r'([\w-]+)="', page)} == {"style", "dir"}
     best = result.select(10, order="score")
-    assert all(f"{one.score:.3f} {visible(one.text)} {one.cite()}" in shown.text for one in best)
-    assert visible(sentences[19]) not in shown.text
-    assert "30 sentences · 7 tokens read" in shown.text
+    text = html.unescape(re.sub(r"<[^>]*>", "", page))
+    assert all(f"{one.score:.3f} {visible(one.text)} {one.cite()}" in text for one in best)
+    assert visible(sentences[19]) not in text
+    assert "30 sentences · 7 tokens read" in text
     assert len(result_of(["\x1b" * 100_000], [0], query="q" * 100_000)._repr_html_()) < 20_000
     assert "0 sentences" in result_of([], [])._repr_html_()
 

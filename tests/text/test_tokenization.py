@@ -18,7 +18,6 @@ from spscanner_rag.text.tokenization import (
     encode,
     encode_question,
     token_counter,
-    tokenize_in_pieces,
     tokenize_units,
 )
 from spscanner_rag.text.units import Unit, readable
@@ -36,9 +35,16 @@ HARD_PARTS = [
     "y" * 90,
     "<mask>", "<|endoftext|>", "a long added token " * 6, "ＡＢ", "İ", "Σας ",
 ]  # fmt: skip
+# Some longer than the 64 characters that are read after a cut.
+RUNS = [
+    "the word ", "x", "7", " ", "\n", "\x00", "\u200b", "\u0301", "東", "a,", "x y, ", ". ", "<mask>", "é.",
+]  # fmt: skip
 any_text = st.one_of(
     st.text(st.characters(codec=None), max_size=80),
     st.lists(st.sampled_from(HARD_PARTS), max_size=80).map("".join),
+    st.lists(st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])), max_size=12).map(
+        lambda runs: "".join(run * count for run, count in runs)
+    ),
 )
 
 CL100K = "|".join(
@@ -191,7 +197,7 @@ def as_units(*texts: str) -> list[Unit]:
     return [Unit(0, 1, text) for text in texts]
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(text=any_text, piece_characters=st.sampled_from([1, 10, 60, 200]))
 def test_pieces_give_the_ids_of_the_whole(tokenizer: Tokenizer, text: str, piece_characters: int) -> None:
     whole = tokenizer.encode(readable(text), add_special_tokens=False)
@@ -339,14 +345,15 @@ def panicking(tiny_tokenizer: Tokenizer) -> Tokenizer:
 
 def test_a_panic_is_an_ordinary_error_everywhere(panicking: Tokenizer) -> None:
     message = "the tokenizer fails on a text of .* characters .*non-zero.*; use the tokenizer that"
-    with pytest.raises(ValueError, match=message):
-        encode(panicking, "a b")
-    with pytest.raises(ValueError, match=message):
-        encode_question(panicking, "a b")
-    with pytest.raises(ValueError, match=message):
-        token_counter(panicking)("a b")
-    with pytest.raises(ValueError, match=message):
-        tokenize_units(panicking, [Unit(0, 3, "a b")], "last_character")
+    units = [Unit(0, 3, "a b")]
+    for call in (
+        lambda: encode(panicking, "a b"),
+        lambda: encode_question(panicking, "a b"),
+        lambda: token_counter(panicking)("a b"),
+        lambda: tokenize_units(panicking, units, "last_character"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_an_error_of_the_library() -> None:
@@ -362,53 +369,6 @@ def test_an_interrupt_is_passed_on(tiny_tokenizer: Tokenizer) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         encode(Interrupted(), "a")  # type: ignore[arg-type]
-
-
-WORDS_AND_DIGITS = (
-    "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"
-)
-# Runs longer than the 64 characters that are read after a cut.
-RUNS = [
-    "the word ", "x", "7", " ", "\n", "\x00", "\u200b", "\u0301", "東", "a,", "x y, ", ". ", "<mask>", "é.",
-]  # fmt: skip
-texts_of_runs = st.lists(st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])), max_size=12)
-
-
-def joined(tokenizer: Tokenizer, text: str, piece_characters: int) -> tuple[list[int], list[tuple[int, int]]]:
-    ids, offsets = [], []
-    for piece_ids, piece_offsets in tokenize_in_pieces(tokenizer, text, piece_characters):
-        ids += piece_ids.tolist()
-        offsets += [(start, end) for start, end in piece_offsets.tolist()]
-    return ids, offsets
-
-
-@settings(max_examples=40)
-@given(runs=texts_of_runs, piece_characters=st.sampled_from([1, 9, 64, 200]))
-def test_long_runs(tokenizer: Tokenizer, runs: list[tuple[str, int]], piece_characters: int) -> None:
-    text = "".join(run * count for run, count in runs)
-    whole = tokenizer.encode(text, add_special_tokens=False)
-    assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
-
-
-@pytest.mark.parametrize("piece_characters", range(1, 400, 13))
-def test_added_tokens_longer_than_what_is_read_after_a_cut(piece_characters: int) -> None:
-    long = "one added token of many words, " * 8
-    tokenizer = bpe(byte_level(add_prefix_space=False))
-    tokenizer.add_tokens([long])
-    text = (WORDS_AND_DIGITS + " " + long + "end. ") * 3
-    whole = tokenizer.encode(text, add_special_tokens=False)
-    assert whole.tokens.count(long) == 3
-    assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
-
-
-def test_whole_pieces_stay_small(tiny_tokenizer: Tokenizer) -> None:
-    for ids, offsets in tokenize_in_pieces(tiny_tokenizer, WORDS_AND_DIGITS * 100, 500):
-        assert ids.dtype == offsets.dtype == np.int32
-        assert ids.shape == offsets.shape[:1]
-        assert offsets[-1, 1] - offsets[0, 0] <= 500 + 64
-    *_, before, last = tokenize_in_pieces(tiny_tokenizer, "a" * 5000 + " " + WORDS_AND_DIGITS * 20, 100)
-    assert len(before[0]) < 100
-    assert len(last[0]) < 200
 
 
 MEASURE = """
