@@ -199,11 +199,9 @@ class CollectionIndex:
             of_stem = {stem: list(known.get(stem, ())) for stem in query_stems(query, language)}
             rows = None
             if vectors is not None and language == ENGLISH:
-                known_rows = np.zeros(0, np.int32)
-                if self._rows is not None and self._rows[0] is vectors:
-                    known_rows = self._rows[1]
-                rows = np.concatenate([known_rows, rows_of(vectors, vocabulary[len(known_rows) :])])
-                self._rows = vectors, rows
+                if self._rows is None or self._rows[0] is not vectors or len(self._rows[1]) < len(vocabulary):
+                    self._rows = vectors, rows_of(vectors, vocabulary)
+                rows = self._rows[1]
             return QueryOnWords(query, postings, of_stem, vocabulary, rows, language)
 
     def _learn(self, words: Iterable[str]) -> None:

@@ -75,10 +75,35 @@ class ScanResult:
             if getattr(self, name) is not None:
                 dtype = np.float32 if name == "logits" else np.int64
                 object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
-        _check_arrays(self.starts, self.ends, self.logits, self.blocks, len(self.text))
+        self._check_arrays()
         if self.tokens_read is not None and not (is_integer(self.tokens_read) and self.tokens_read >= 0):
             raise ValueError(
                 f"tokens_read: got {self.tokens_read!r}; expected a whole number of at least 0, or None"
+            )
+
+    def _check_arrays(self) -> None:
+        starts, ends, logits, blocks = self.starts, self.ends, self.logits, self.blocks
+        shapes = (starts.shape, ends.shape, logits.shape)
+        if starts.ndim != 1 or len(set(shapes)) != 1:
+            raise ValueError(
+                f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence"
+            )
+        bounds = np.column_stack([starts, ends]).ravel()
+        inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= len(self.text))
+        if not inside or (np.diff(bounds) < 0).any() or (starts == ends).any():
+            raise ValueError(
+                "starts, ends: got spans that overlap, are empty or leave the text of "
+                f"{len(self.text)} characters; expected ascending, disjoint spans of the scanned document"
+            )
+        if not np.isfinite(logits).all():
+            raise ValueError(
+                f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
+                'check the checkpoint, or scan with dtype="float32"'
+            )
+        if blocks is not None and (blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any()):
+            raise ValueError(
+                f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for each, "
+                "none smaller than the one before"
             )
 
     @cached_property
@@ -371,33 +396,3 @@ def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
-
-
-def _check_arrays(
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    logits: NDArray[np.float32],
-    blocks: Blocks | None,
-    characters: int,
-) -> None:
-    """Raise ``ValueError`` as `ScanResult` says, for a text of so many characters."""
-    shapes = (starts.shape, ends.shape, logits.shape)
-    if starts.ndim != 1 or len(set(shapes)) != 1:
-        raise ValueError(f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence")
-    bounds = np.column_stack([starts, ends]).ravel()
-    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= characters)
-    if not inside or (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
-        raise ValueError(
-            f"starts, ends: got spans that overlap, are empty or leave the text of {characters} characters; "
-            "expected ascending, disjoint spans of the document that was scanned"
-        )
-    if not np.isfinite(logits).all():
-        raise ValueError(
-            f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
-            'check the checkpoint, or scan with dtype="float32"'
-        )
-    if blocks is not None and (blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any()):
-        raise ValueError(
-            f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for each, none "
-            "smaller than the one before"
-        )

@@ -41,8 +41,6 @@ REANCHOR_QUESTIONS = 4
 """The question is repeated at most once in this many times its own length, however small the checkpoint's
 ``reanchor_tokens``: a very long question would otherwise multiply the work."""
 
-_BLOCKS_OF_PIECE = 100
-
 QUESTION_CLASS = 6  # match class of the question's own tokens
 
 
@@ -189,9 +187,8 @@ class Reading:
         """Cut a text with blocks, all by the language of the whole; ``between_pieces`` is as for `prepare`."""
 
         def checked() -> Iterator[Block]:
-            for number, block in enumerate(blocks):
-                if number % _BLOCKS_OF_PIECE == 0:
-                    between_pieces()
+            for block in blocks:
+                between_pieces()
                 yield block
 
         if type(self.segmenter) is not SentenceSegmenter:

@@ -167,8 +167,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
     import nltk
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
-    parameters = _parameters()
-    cause: Exception | None = None
+    parameters, cause = _parameters(), None
     if parameters is None and not local_files_only:
         silent = io.StringIO()
         try:
@@ -178,11 +177,8 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
             cause = error
         parameters = _parameters()
     if parameters is None:
-        tried = (
-            "downloads are off (local_files_only, or HF_HUB_OFFLINE)"
-            if local_files_only
-            else "its download failed"
-        )
+        off = "downloads are off (local_files_only, or HF_HUB_OFFLINE)"
+        tried = off if local_files_only else "its download failed"
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
             "`python -m nltk.downloader punkt_tab` once with a network, or "

@@ -101,25 +101,23 @@ def test_without_bfloat16_no_measure(machine: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "device",
-    ["tpu", "gpu", "", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cpu:-2", "meta", "xla", 0, None, 1.5, b"cpu"],
+    ("arguments", "message"),
+    [
+        *[
+            ((device,), "expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'")
+            for device in ("tpu", "", "CUDA", "cuda:x", "cuda:-1", "cpu:-2", "meta", 0, None, 1.5, b"cpu")
+        ],
+        *[
+            (("cpu", dtype), "expected 'auto', 'float32' or 'bfloat16'")
+            for dtype in ("float16", "", "Float32", torch.float16, torch.float64, None, np.float32, [])
+        ],
+    ],
 )
-def test_unknown_devices(machine: Any, device: Any) -> None:
+def test_unknown_devices_and_dtypes(machine: Any, arguments: tuple[Any, ...], message: str) -> None:
     machine(cuda=1)
-    with pytest.raises(ValueError, match=r"expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'$") as caught:
-        choose(device)
-    assert repr(device) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "dtype",
-    ["float16", "fp32", "", "Float32", torch.float16, torch.float64, None, np.float32, []],
-)
-def test_unknown_dtypes(machine: Any, dtype: Any) -> None:
-    machine()
-    with pytest.raises(ValueError, match=r"expected 'auto', 'float32' or 'bfloat16'$") as caught:
-        choose("cpu", dtype)
+    with pytest.raises(ValueError, match=f"{message}$") as caught:
+        choose(*arguments)
+    assert repr(arguments[-1]) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -155,79 +153,53 @@ def torch_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-class System:
-    """The files of a machine whose process may use the processors 0 to ``cpus`` - 1."""
-
-    def __init__(self, root: Path, cpus: int) -> None:
-        self.root, self.cpus = root, cpus
-
-    def write(self, path: str, content: str) -> None:
-        """Write a file of the system."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content + "\n")
-
-    def cores(self) -> int:
-        """What `usable_cores` finds there."""
-        return usable_cores(self.root)
-
-
-@pytest.fixture
-def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> System:
-    """A machine with eight processors and no other files."""
-    made = System(tmp_path, 8)
-    monkeypatch.setattr(devices, "_allowed_cpus", lambda: set(range(made.cpus)))
-    return made
-
-
-@pytest.mark.parametrize(("cpus", "cores"), [(8, 4), (4, 4), (5, 4), (1, 1)])
-def test_hardware_threads_of_a_core_count_once(system: System, cpus: int, cores: int) -> None:
-    assert system.cores() == 8, "of a machine that says nothing"
-    for cpu in range(8):  # as Linux numbers them: the second threads of all cores come after the first
-        system.write(
-            f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", f"{cpu % 4},{cpu % 4 + 4}"
-        )
-    assert system.cores() == 4
-    system.cpus = cpus
-    assert system.cores() == cores
+SIBLINGS = {  # as Linux numbers them: the second threads of all cores come after the first
+    f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 4},{cpu % 4 + 4}"
+    for cpu in range(8)
+}
+GROUP, TOP, APP, WORKER = (
+    "proc/self/cgroup",
+    *(f"sys/fs/cgroup/{path}cpu.max" for path in ("", "app/", "app/worker/")),
+)
+V1 = "sys/fs/cgroup/cpu/cpu.cfs_"
 
 
 @pytest.mark.parametrize(
-    ("limit", "cores"),
+    ("cpus", "files", "cores"),
     [
-        ("max 100000", 8),
-        ("200000 100000", 2),
-        ("150000 100000", 2),
-        ("10000 100000", 1),
-        ("1600000 100000", 8),
-        ("0 0", 8),
-        ("", 8),
-        ("what", 8),
+        (8, {}, 8),
+        *[(cpus, SIBLINGS, cores) for cpus, cores in ((8, 4), (5, 4), (4, 4), (1, 1))],
+        *[
+            (8, {GROUP: "3:pids:/\n0::/app/worker", where: limit}, cores)
+            for where in (TOP, APP, WORKER)
+            for limit, cores in (
+                ("max 100000", 8),
+                ("200000 100000", 2),
+                ("150000 100000", 2),
+                ("10000 100000", 1),
+                ("1600000 100000", 8),
+                ("0 0", 8),
+                ("what", 8),
+            )
+        ],
+        (8, {GROUP: "0::/app/worker", APP: "300000 100000", WORKER: "500000 100000"}, 3),
+        *[
+            (8, {GROUP: "4:cpu:/docker/abc", f"{V1}quota_us": quota, f"{V1}period_us": "100000"}, cores)
+            for quota, cores in (("-1", 8), ("250000", 3), ("50000", 1))
+        ],
     ],
 )
-@pytest.mark.parametrize("group", ["", "/app", "/app/worker"])
-def test_control_groups_version_2(system: System, limit: str, cores: int, group: str) -> None:
-    system.write("proc/self/cgroup", "3:pids:/\n0::/app/worker")
-    system.write(f"sys/fs/cgroup/{group}/cpu.max", limit)
-    assert system.cores() == cores
+def test_cores_by_affinity_siblings_and_control_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int, files: dict[str, str], cores: int
+) -> None:
+    monkeypatch.setattr(devices, "_allowed_cpus", lambda: set(range(cpus)))
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content + "\n")
+    assert usable_cores(tmp_path) == cores
 
 
-def test_the_smallest_of_several_limits_counts(system: System) -> None:
-    system.write("proc/self/cgroup", "0::/app/worker")
-    system.write("sys/fs/cgroup/app/cpu.max", "300000 100000")
-    system.write("sys/fs/cgroup/app/worker/cpu.max", "500000 100000")
-    assert system.cores() == 3
-
-
-@pytest.mark.parametrize(("quota", "cores"), [(-1, 8), (250000, 3), (50000, 1)])
-def test_a_control_group_of_version_1_within_a_container(system: System, quota: int, cores: int) -> None:
-    system.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n0::/system.slice")
-    system.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", str(quota))
-    system.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000")
-    assert system.cores() == cores
-
-
-def test_torch_stays_as_set_but_for_fewer_cores(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_stays_as_set_but_for_fewer_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "usable_cores", lambda: 3)
     for before, expected in ((1, 1), (3, 3), (5, 3)):
         torch.set_num_threads(before)

@@ -95,35 +95,22 @@ def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch
 
     def seen(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
         threads.add(threading.current_thread())
+
+        if text == "bad":
+            raise RuntimeError("cannot be cut")
         return prepare(self, text, units, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Reading, "prepare", seen)
-        assert len(list(line.run(requests, Meter()))) == 8
+        run = line.run([*requests, ScanRequest(QUERY, "bad"), requests[0]], Meter())
+        assert [next(run).request for _ in range(8)] == requests
+        with pytest.raises(RuntimeError, match="cannot be cut"):
+            next(run)
     assert threading.current_thread() not in threads
     monkeypatch.setattr(pipeline, "SERIAL_DEVICES", {"cpu"})
     monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
     for ours, serial in zip(threaded, logits_of(line, *requests), strict=True):
         np.testing.assert_array_equal(ours, serial)
-
-
-@pytest.mark.usefixtures("in_thread")
-def test_an_error_in_the_thread_comes_last(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare = Reading.prepare
-
-    def failing(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
-        if text == "bad":
-            raise RuntimeError("cannot be cut")
-        return prepare(self, text, units, *more)
-
-    monkeypatch.setattr(Reading, "prepare", failing)
-    texts = [TEXT, f"1 {TEXT}", "bad", TEXT]
-    run = pipeline_of(tiny_scanner, segment_tokens=40).run(
-        [ScanRequest(QUERY, text) for text in texts], Meter()
-    )
-    assert [next(run).request.text for _ in range(2)] == texts[:2]
-    with pytest.raises(RuntimeError, match="cannot be cut"):
-        next(run)
 
 
 @pytest.mark.usefixtures("in_thread")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.pages import FEWEST_PAGES, LONGEST_LINE, page_bodies, sentence_goes_on
+from spscanner_rag.text.pages import LONGEST_LINE, page_bodies, sentence_goes_on
 
 BODIES = [
     "The well was dry.\nNobody knew why.",
@@ -74,11 +74,6 @@ def test_a_page_without_the_header_stays_whole() -> None:
 )
 def test_all_other_text_is_kept(pages: list[str]) -> None:
     assert bodies(pages) == pages
-
-
-def test_equal_first_lines_are_told_from_changing_text() -> None:
-    pages = [f"Question\nWho built house {n * 7}?" for n in range(FEWEST_PAGES)]
-    assert stripped(pages) == [f"Who built house {n * 7}?" for n in range(FEWEST_PAGES)]
 
 
 LINES = st.lists(st.text(st.sampled_from("ab1 \t."), max_size=6), max_size=8).map("\n".join)
