@@ -84,11 +84,15 @@ def synthesize(
         None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
     ),
     workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
-    max_requests: int | None = option(None, "Most requests, those of earlier runs in the folder included."),
-    max_cost: float | None = option(None, "Most that all of these may cost, in the currency of the prices."),
+    max_requests: int | None = option(
+        None, "Most requests, those of earlier runs in the folder included.", least=0
+    ),
+    max_cost: float | None = option(
+        None, "Most that all of these may cost, in the currency of the prices.", least=0
+    ),
     price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
     price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
-    requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit."),
+    requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit.", least=1),
     progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""

@@ -138,31 +138,30 @@ def search(
     The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only
     prefixes that a document's code has are continued.
     """
-    codes = np.array([digits_of(code) for code in documents.codes.tolist()])  # (documents, digits)
+    number_of = {digits_of(code): number for number, code in enumerate(documents.codes.tolist())}
     read = model.read_queries(model.query_ids(query), documents)
     routing, keys = read.routing[0].double().cpu().numpy(), read.keys
-    prefixes, sums, logits = np.zeros((1, 0), np.int64), np.zeros(1), read.logits[:, -1]
+    found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]  # negative log-probabilities and their prefixes
+    logits = read.logits[:, -1]
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
-        allowed = {tuple(code) for code in codes[:, : place + 1].tolist()}
+        allowed = {code[: place + 1] for code in number_of}
         continued = sorted(
-            (-(sums[row] + steps[row, digit]), (*prefix, digit), row)
-            for row, prefix in enumerate(prefixes.tolist())
+            (cost - steps[row, digit], (*prefix, digit), row)
+            for row, (cost, prefix) in enumerate(found)
             for digit in range(10)
             if (*prefix, digit) in allowed
         )[:beam]
-        prefixes = np.array([prefix for _, prefix, _ in continued])
-        sums = np.array([-cost for cost, _, _ in continued])
+        found = [(cost, prefix) for cost, prefix, _ in continued]
         if place + 1 < DIGITS:
             rows = torch.tensor([row for _, _, row in continued], device=model.device)
             tokens = torch.tensor(
-                [[model.layout.digits[digit]] for digit in prefixes[:, -1]], device=model.device
+                [[model.layout.digits[prefix[-1]]] for _, prefix in found], device=model.device
             )
             further = model.read_queries(tokens, documents, keys.chosen(rows), read.selected)
             logits, keys = further.logits[:, -1], further.keys
-    number_of = {tuple(code): number for number, code in enumerate(codes.tolist())}
-    numbers = np.array([number_of[tuple(code)] for code in prefixes.tolist()], np.int64)
-    return Found(numbers[:best], sums[:best], routing)
+    numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
+    return Found(numbers, np.array([-cost for cost, _ in found[:best]]), routing)
 
 
 def logits_of(found: Found) -> NDArray[np.float32]:

@@ -55,14 +55,6 @@ class Prices:
     prompt: float = 0.0
     reply: float = 0.0
 
-    def __post_init__(self) -> None:
-        for name in ("prompt", "reply"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(
-                    f"price of {name} tokens: got {getattr(self, name)!r}; expected a price per million tokens, "
-                    "at least 0"
-                )
-
     def cost(self, usage: Usage) -> float:
         """Return what these tokens cost."""
         return (usage.prompt_tokens * self.prompt + usage.reply_tokens * self.reply) / 1e6
@@ -83,21 +75,15 @@ class Budget:
     requests: int = 0  # so far, those of earlier runs included
     usage: Usage = field(default_factory=Usage)
     stopped: str = field(default="", init=False)  # why nothing more is asked
-    _longest: int = field(default=_FIRST_REPLY_TOKENS, init=False)  # of the replies, in tokens
+    _longest: int = field(default=0, init=False)  # of the replies, in tokens
     _next: float = field(default=float("-inf"), init=False)  # the time of the next request
 
     def __post_init__(self) -> None:
-        if self.max_requests is not None and self.max_requests < 0:
-            raise ValueError(f"max_requests: got {self.max_requests}; expected at least 0")
-        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
-            raise ValueError(f"max_cost: got {self.max_cost}; expected a cost of at least 0")
         if self.max_cost is not None and not (self.prices.prompt or self.prices.reply):
             raise ValueError(
                 "max_cost: got a limit without prices; expected the prices of a million prompt tokens and of a "
                 "million reply tokens as well"
             )
-        if self.per_minute is not None and not 0 < self.per_minute < float("inf"):
-            raise ValueError(f"requests per minute: got {self.per_minute}; expected a number above 0")
 
     @property
     def cost(self) -> float:
@@ -116,7 +102,9 @@ class Budget:
             self.check()
             if self.max_requests is not None and self.requests >= self.max_requests:
                 self.check(f"the limit of {self.max_requests:,} requests is reached")
-            expected = self.prices.cost(self.usage + Usage(prompt_tokens, self._longest))
+            expected = self.prices.cost(
+                self.usage + Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
+            )
             if self.max_cost is not None and expected > self.max_cost:
                 limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
                 self.check(f"the next request could pass {limit}")

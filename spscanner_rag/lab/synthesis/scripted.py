@@ -22,18 +22,19 @@ _MOST_LINKS = 5
 def scripted_reply(prompt: str) -> str:
     """Return the reply to a prompt of this package; raises ``ValueError`` for another prompt."""
     sections = {title: text for title, _, text in SECTION.findall(prompt)}
-    names = set(sections)
-    if names == {"CHUNK", "UNITS"}:
-        return _links(sections["CHUNK"], _UNIT.findall(sections["UNITS"]))
-    if "CONNECTION" in names:
-        return f"QUESTION: {_question(_words(sections['CONNECTION'].partition(':')[2]))}"
-    if names == {"QUESTION", "UNITS"}:
-        asked = _words(sections["QUESTION"].partition(" about ")[2])
-        found = _holding(asked, _UNIT.findall(sections["UNITS"]))
-        return f"RELEVANT: {'YES' if found else 'NO'}\nINDICES: {_numbers(found)}"
-    if names in ({"SENTENCES"}, {"FIRST PART", "SECOND PART"}):
-        return _question_on(*(_UNIT.findall(sections[name]) for name in sorted(names)))
-    raise ValueError(f"the scripted model got a prompt with {', '.join(sorted(names))}; expected one of ours")
+    units = {title: _UNIT.findall(text) for title, text in sections.items()}
+    match sorted(sections):
+        case ["CHUNK", "UNITS"]:
+            return _links(sections["CHUNK"], units["UNITS"])
+        case ["CONNECTION", *_]:
+            return f"QUESTION: {_question(_words(sections['CONNECTION'].partition(':')[2]))}"
+        case ["QUESTION", "UNITS"]:
+            found = _holding(_words(sections["QUESTION"].partition(" about ")[2]), units["UNITS"])
+            return f"RELEVANT: {'YES' if found else 'NO'}\nINDICES: {_numbers(found)}"
+        case ["SENTENCES"] | ["FIRST PART", "SECOND PART"]:
+            return _question_on(*units.values())
+        case names:
+            raise ValueError(f"the scripted model got a prompt with {', '.join(names)}; expected one of ours")
 
 
 SCRIPTED = LanguageModel(NAME, scripted_reply)
