@@ -37,7 +37,7 @@ _MIB = 2**20
 FORMATS: dict[Kind, Format] = {  # a reader imports its library when it is first used
     "text": Format(".txt .text", 256 * _MIB, read_text, keeps_text=True),
     "Markdown": Format(".md .markdown", 32 * _MIB, read_markdown, keeps_text=True),
-    "HTML": Format(".html .htm .xhtml", 64 * _MIB, read_html),
+    "HTML": Format(".html .htm .xhtml", 32 * _MIB, read_html),
     "PDF": Format(".pdf", 256 * _MIB, read_pdf),
     "DOCX": Format(".docx", 256 * _MIB, read_docx),
     "CSV": Format(".csv .tsv", 64 * _MIB, read_table, keeps_text=True),

@@ -73,6 +73,10 @@ _NUMERALS |= {"upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 def read_html(name: str, data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
+    return _HtmlText().read(_tree_of(name, data)).built.converted()
+
+
+def _tree_of(name: str, data: bytes) -> Element:
     etree = needed("lxml.etree", f"{name}: reading HTML", "files")
     page, tree = _decoded(name, data), _Tree()
     parser = etree.HTMLParser(target=tree, encoding="utf-8", huge_tree=True)
@@ -84,7 +88,7 @@ def read_html(name: str, data: bytes) -> TextFile:
         pass
     except ValueError as error:
         raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
-    return _HtmlText().read(tree.root).built.converted()
+    return tree.root
 
 
 class _Tree:
@@ -155,6 +159,7 @@ class _HtmlText:
                 self._data(element.text or "")
                 todo.append((element, False))
                 todo += [(child, True) for child in reversed(element)]
+                del element[:]  # what was read is not held
                 continue
             if not begins:
                 self._end(element.tag)
