@@ -1,7 +1,8 @@
-"""Gradients of convolution and norms, each in one pass over memory, compiled by numba.
+"""The gradients of a layer's steps, compiled by numba: convolution, gated norm and the state-space operator.
 
-Each function recomputes what it needs from the inputs of its counterpart in `steps`, whose arguments it
-shares. Flat arrays and kinds of numbers are as there.
+Each function recomputes what it needs from the inputs of its counterpart in `mamba2.kernels.numba.steps`. All
+arrays are contiguous; numbers are float32 or, where a docstring says "of either kind", also bfloat16 given as
+uint16.
 """
 
 # numba compiles these functions: their types are those of their arguments.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spscanner_rag.lab.training.kernels.rows import narrow, padded, widen
+from spscanner_rag.mamba2.kernels.numba.steps import SMALLEST
 from spscanner_rag.mamba2.kernels.numba.vectors import (
     CONTRACT,
     LANES,
@@ -19,161 +20,156 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
     as_float32,
     as_kind_of,
     compiled,
+    exponential,
+    flushed,
     load,
-    one_and_power,
     product,
-    quotient,
+    repeated,
     spread,
     store,
     total,
 )
 
+_FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their logarithm is below rounding errors
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
-@compiled(CONTRACT, keep=True)
-def convolve_rows_adjoint(
-    inputs, stride, before, weight, bias, sequence, d_out, d_stride, d_inputs, d_before, d_weight, d_bias
-):
-    """The gradients of `convolve_rows` for one row of the batch, from ``d_out``, flat; float32 sums are added to.
+@compiled(SUMS, keep=True)
+def convolution(x, weight, bias, sequence, d_out, d_x, d_weight, d_bias):
+    """Of a causal depthwise convolution with SiLU, for one row of the batch, from ``d_out``, (tokens, channels).
 
-    Written: ``d_inputs`` (tokens, channels); added to: ``d_before``, ``d_weight`` (taps, channels), ``d_bias``.
+    ``x``, (taps - 1 + tokens, channels), begins with the inputs before the first token, and ``sequence``, of its
+    length, has the number of the sequence that each belongs to; ``weight`` is (taps, channels). Added to are the
+    last three. ``x`` and ``d_out`` are of either kind.
     """
     taps, channels = weight.shape
-    tokens, size = len(d_inputs), (channels + LANES - 1) // LANES * LANES
-    earlier, written = before.reshape(-1), d_inputs.reshape(-1)
-    # Rows are whole vectors. The last ones of ``read`` and ``recent`` stay 0: they are for other sequences.
-    factors, added = padded(weight, size), np.zeros(size, np.float32)
-    added[:channels] = bias
-    read = np.zeros((taps + 1) * size, np.float32)  # inputs of the token and those before it, by token % taps
-    recent = np.zeros((taps + 1) * size, np.float32)  # gradients before SiLU of the token and those after it
-    above, below = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    of_weight, of_bias = np.zeros(taps * size, np.float32), np.zeros(size, np.float32)
-    sources, later = np.empty(taps, np.int64), np.empty(taps, np.int64)  # where the rows begin
-    for token in range(tokens - 1, -1, -1):
-        own = sequence[token] if len(sequence) else 0
+    slope = np.empty(channels, np.float32)
+    for token in range(len(d_out)):
+        own = sequence[token + taps - 1]
+        slope[:] = bias
         for tap in range(taps):
-            source = token + tap - taps + 1
-            slot = (source + taps) % taps * size
-            if tap == 0 or token == tokens - 1:
-                if source >= 0:
-                    widen(inputs, source * stride, 0, channels, read[slot : slot + size], 0, 1)
-                else:
-                    widen(
-                        earlier, (source + taps - 1) * channels, 0, channels, read[slot : slot + size], 0, 1
-                    )
-            other = sequence[max(source, 0)] if len(sequence) and source >= 0 else 0
-            sources[tap] = slot if other == own else taps * size
-            ahead = token + taps - 1 - tap
-            follows = ahead < tokens and (not len(sequence) or sequence[min(ahead, tokens - 1)] == own)
-            later[tap] = ahead % taps * size if follows else taps * size
-        widen(d_out, token * d_stride, 0, channels, above, 0, 1)
-        here = token % taps * size
-        for c in range(0, size, LANES):
-            out = load(added, c)
-            for tap in range(taps):
-                out = total(out, product(load(factors, tap * size + c), load(read, sources[tap] + c)))
-            slope = product(load(above, c), slope_of_silu(out, sigmoid_of(out)))
-            store(recent, here + c, slope)
-            store(of_bias, c, total(load(of_bias, c), slope))
-            back = spread(_ZERO)
-            for tap in range(taps):
-                at = tap * size + c
-                store(of_weight, at, total(load(of_weight, at), product(slope, load(read, sources[tap] + c))))
-                back = total(back, product(load(factors, at), load(recent, later[tap] + c)))
-            store(below, c, back)
-        narrow(below, 0, channels, written, token * channels, 0, 1)
-        for tap in range(taps - 1 - token):
-            if own == 0:
+            if sequence[token + tap] == own:
                 for c in range(channels):
-                    d_before[token + tap, c] += factors[tap * size + c] * recent[here + c]
-    for c in range(channels):
-        d_bias[c] += of_bias[c]
+                    slope[c] += weight[tap, c] * as_float32(x[token + tap, c])
+        for c in range(channels):
+            share = _ONE / (_ONE + exponential(-slope[c]))
+            slope[c] = as_float32(d_out[token, c]) * share * (_ONE + slope[c] * (_ONE - share))
+            d_bias[c] += slope[c]
         for tap in range(taps):
-            d_weight[tap, c] += of_weight[tap * size + c]
+            if sequence[token + tap] == own:
+                for c in range(channels):
+                    d_weight[tap, c] += slope[c] * as_float32(x[token + tap, c])
+                    d_x[token + tap, c] += slope[c] * weight[tap, c]
 
 
 @compiled(SUMS, keep=True)
-def gated_norm_rows_adjoint(
-    y, z, z_stride, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d_weight, first, last
-):
-    """The gradients of `gated_norm_rows` for the rows ``first`` to ``last``, from ``d_out``, (rows, d_inner).
+def gated_norm(y, z, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d_weight, first, last):
+    """Of an RMS norm with a SiLU gate, for the rows ``first`` to ``last`` of (rows, d_inner), of either kind.
 
-    Written are ``dy`` and ``dz``, (rows, d_inner); added to is ``d_weight``, (d_inner,), float32.
+    Written are ``dy`` and ``dz``; added to is ``d_weight``, (d_inner,), float32 as is ``weight``.
     """
-    d_inner = len(weight)
-    width, size = d_inner // groups, (d_inner + LANES - 1) // LANES * LANES
-    ys, above, into_y, into_z = y.reshape(-1), d_out.reshape(-1), dy.reshape(-1), dz.reshape(-1)
-    number, gate, bend = np.zeros(size, np.float32), np.zeros(size, np.float32), np.zeros(size, np.float32)
-    up, value, slope = np.zeros(size, np.float32), np.zeros(size, np.float32), np.zeros(size, np.float32)
-    factors = np.zeros(size, np.float32)
-    factors[:d_inner] = weight
+    width = len(weight) // groups
+    value, above = np.empty(width, np.float32), np.empty(width, np.float32)
+    gate, slope = np.empty(width, np.float32), np.empty(width, np.float32)
     for row in range(first, last):
-        widen(ys, row * d_inner, 0, d_inner, number, 0, 1)
-        widen(z, row * z_stride, 0, d_inner, gate, 0, 1)
-        widen(above, row * d_inner, 0, d_inner, up, 0, 1)
-        for c in range(0, size, LANES):
-            raw = load(gate, c)
-            share = sigmoid_of(raw)
-            opened = product(raw, share)
-            store(gate, c, opened)
-            store(bend, c, slope_of_silu(raw, share))
-            before, after = (spread(_ONE), opened) if norm_before_gate else (opened, spread(_ONE))
-            store(value, c, product(load(number, c), before))
-            store(slope, c, product(load(up, c), after))
-        for start in range(0, d_inner, width):
-            part, rise = value[start : start + width], slope[start : start + width]
-            scales, into = weight[start : start + width], d_weight[start : start + width]
+        for start in range(0, len(weight), width):
+            part = slice(start, start + width)
+            number, raw, up, factors = y[row, part], z[row, part], d_out[row, part], weight[part]
+            into_y, into_z, into_weight = dy[row, part], dz[row, part], d_weight[part]
             squares, along = _ZERO, _ZERO
             for c in range(width):
-                squares += part[c] * part[c]
-                along += part[c] * rise[c] * scales[c]
+                gated = as_float32(raw[c])
+                share = _ONE / (_ONE + exponential(-gated))
+                gate[c] = gated * share
+                slope[c] = share * (_ONE + gated * (_ONE - share))
+                value[c] = as_float32(number[c]) * (_ONE if norm_before_gate else gate[c])
+                above[c] = as_float32(up[c]) * (gate[c] if norm_before_gate else _ONE)
+                squares += value[c] * value[c]
+                along += value[c] * above[c] * factors[c]
             scale = np.float32(_ONE / np.sqrt(squares / np.float32(width) + epsilon))
             shift = along * scale * scale * scale / np.float32(width)
             for c in range(width):
-                into[c] += rise[c] * part[c] * scale
-                rise[c] = rise[c] * scales[c] * scale - part[c] * shift  # the gradient before the norm
-                part[c] *= scale  # after the norm, without its weight
-        for c in range(0, size, LANES):
-            if norm_before_gate:
-                of_gate = product(product(load(up, c), load(value, c)), load(factors, c))
-            else:
-                of_gate = product(load(slope, c), load(number, c))
-                store(slope, c, product(load(slope, c), load(gate, c)))
-            store(bend, c, product(of_gate, load(bend, c)))
-        narrow(slope, 0, d_inner, into_y, row * d_inner, 0, 1)
-        narrow(bend, 0, d_inner, into_z, row * d_inner, 0, 1)
+                into_weight[c] += above[c] * value[c] * scale
+                back = above[c] * factors[c] * scale - value[c] * shift  # the gradient before the norm
+                if norm_before_gate:
+                    of_gate = as_float32(up[c]) * value[c] * scale * factors[c]
+                else:
+                    of_gate = back * as_float32(number[c])
+                    back *= gate[c]
+                into_y[c] = as_kind_of(dy, back)
+                into_z[c] = as_kind_of(dz, of_gate * slope[c])
 
 
 @compiled(SUMS, keep=True)
-def norm_rows_adjoint(x, weight, epsilon, d_out, dx, d_weight, first, last):
-    """The gradients of `norm_rows` for the rows ``first`` to ``last``, from ``d_out``, (rows, size).
+def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_state, first, last):
+    """Of the state-space operator without skip weights, for the heads ``first`` to ``last`` of one row.
 
-    Written is ``dx``, (rows, size); added to is ``d_weight``, (size,), float32.
+    ``u``, dt x, and ``dy`` are (heads, tokens, headdim), ``B`` and ``C`` (groups, tokens, d_state), ``decay``,
+    (heads, tokens), is 0 where a sequence starts, ``state`` and ``d_after``, (heads, headdim, d_state), are the
+    state before the first token and the gradient of that after the last; headdim and d_state are multiples of
+    `LANES`. ``of_u``, (heads, tokens), is the inner product of u and its gradient. Added to are ``du``, ``dB`` and
+    ``dC``; written are the others.
+
+    The operator is a `sweep`, and so is each of its gradients:
+
+    =====  =========  ========  =====  ========  =======
+    out    direction  entering  lanes  leaving   H is
+    =====  =========  ========  =====  ========  =======
+    y      forwards   u         B      -         the state
+    dC     forwards   u         B      dy        the state
+    dB     backwards  dy        C      u         its gradient
+    du     backwards  C         dy     B         its gradient
+    =====  =========  ========  =====  ========  =======
+
+    (Dao and Gu 2024, section 6, have this symmetry for whole blocks.) The gradient of the logarithm of a decay is
+    the inner product of the state that it multiplies and that state's gradient. From token to token it loses what
+    leaves by y, and gains what enters by u.
     """
-    size = len(weight)
-    for row in range(first, last):
-        read, above, written = x[row], d_out[row], dx[row]
-        squares, along = _ZERO, _ZERO
-        for c in range(size):
-            squares += as_float32(read[c]) * as_float32(read[c])
-            along += as_float32(read[c]) * as_float32(above[c]) * weight[c]
-        scale = np.float32(_ONE / np.sqrt(squares / np.float32(size) + epsilon))
-        shift = along * scale * scale * scale / np.float32(size)
-        for c in range(size):
-            number, slope = as_float32(read[c]), as_float32(above[c])
-            d_weight[c] += slope * number * scale
-            written[c] = as_kind_of(dx, slope * weight[c] * scale - number * shift)
+    heads, tokens, headdim = u.shape
+    groups, _, size = B.shape
+    following = np.ones(tokens, np.float32)
+    for head in range(first, last):
+        group = head * groups // heads
+        following[:-1] = decay[head, 1:]
+        h, g = state[head].copy(), d_after[head].copy()
+        flipped = g.T.copy()
+        own_B, own_C = np.zeros((tokens, size), np.float32), np.zeros((tokens, size), np.float32)
+        sweep(h, u[head], B[group], dy[head], decay[head], own_C, False)
+        change = np.float64((g * h).sum())
+        sweep(g, dy[head], C[group], u[head], following, own_B, True)
+        sweep(flipped, C[group], dy[head], B[group], following, du[head], True)
+        d_state[head] = g * decay[head, 0]
+        for t in range(tokens - 1, -1, -1):
+            leaves, enters = _ZERO, _ZERO
+            for n in range(size):
+                leaves += own_C[t, n] * C[group, t, n]
+                dC[group, t, n] += own_C[t, n]
+                dB[group, t, n] += own_B[t, n]
+            for p in range(headdim):
+                enters += u[head, t, p] * du[head, t, p]
+            change += leaves - enters
+            if decay[head, t] < _FORGOTTEN:
+                change = np.float64(0.0)
+            of_u[head, t], d_log_decay[head, t] = enters, change
 
 
-@compiled(CONTRACT, inline="always")
-def sigmoid_of(x):
-    """1 / (1 + exp(-x)) of a vector."""
-    return quotient(spread(_ONE), one_and_power(x))
+@compiled(CONTRACT)
+def sweep(h, entering, lanes, leaving, factors, out, backwards):
+    """Go over the tokens with a matrix, (rows, width): h = factor h + outer(entering, lanes); out += leaving h.
 
-
-@compiled(CONTRACT, inline="always")
-def slope_of_silu(x, share):
-    """The derivative of SiLU at a vector whose sigmoid is ``share``."""
-    rest = total(spread(_ONE), product(share, spread(-_ONE)))
-    return product(share, total(spread(_ONE), product(x, rest)))
+    ``entering`` and ``leaving`` are (tokens, rows), ``lanes`` and ``out`` (tokens, width).
+    """
+    rows, width = h.shape
+    tokens = len(factors)
+    for number in range(tokens):
+        token = tokens - 1 - number if backwards else number
+        factor, at = spread(factors[token]), token * rows
+        for lane in range(0, width, LANES):
+            place = token * width + lane
+            into, found = load(lanes, place), load(out, place)
+            for row in range(rows):
+                old = product(load(h, row * width + lane), factor)
+                value = flushed(total(old, product(repeated(entering, at + row), into)), SMALLEST)
+                store(h, row * width + lane, value)
+                found = total(found, product(repeated(leaving, at + row), value))
+            store(out, place, found)

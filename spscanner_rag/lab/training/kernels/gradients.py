@@ -1,7 +1,6 @@
 """The steps of `NumbaKernels` with gradients, for training on a CPU.
 
-A forward pass keeps its inputs and, of the state-space operator, the state before each block of tokens; the
-backward pass recomputes everything else.
+A forward pass keeps its inputs alone; the backward pass recomputes everything else.
 """
 
 from __future__ import annotations
@@ -13,27 +12,25 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
-from spscanner_rag.lab.training.kernels import adjoints as adjoints
-from spscanner_rag.lab.training.kernels.sweeps import scan_backwards
+from spscanner_rag.lab.training.kernels import adjoints
 from spscanner_rag.mamba2.kernels.numba.kernels import (
     LEAST_ROWS,
     NumbaKernels,
     decays,
-    flat,
     in_threads,
     numbers,
     parts,
     scan_rows,
-    skip_weights,
 )
-from spscanner_rag.mamba2.kernels.numba.steps import KEPT_TOKENS
+from spscanner_rag.mamba2.kernels.numba.vectors import LANES
 from spscanner_rag.mamba2.kernels.packing import tail_after
 from spscanner_rag.mamba2.kernels.torch import ScanOperands, time_steps
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -68,13 +65,6 @@ class NumbaTrainingKernels(NumbaKernels):
         out: Tensor = _GatedNorm.apply(y, z, norm.weight, norm)  # type: ignore[no-untyped-call]
         return out
 
-    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
-        """As in `NumbaKernels`, in the dtype of the product that follows."""
-        if not torch.is_grad_enabled():
-            return super().norm(norm, x)
-        out: Tensor = _Norm.apply(x, norm.weight, norm)  # type: ignore[no-untyped-call]
-        return out
-
 
 class _Convolution(Function):
     @staticmethod
@@ -96,24 +86,31 @@ class _Convolution(Function):
     def backward(ctx: Any, d_out: Tensor) -> Gradients:  # noqa: ANN401
         """``d_out``: (batch, tokens, conv_dim)."""
         xBC, tail, weight, bias, sequence_index = ctx.saved_tensors
-        batch, tokens, channels = xBC.shape
-        taps = weight.shape[-1]
+        batch, before, channels = tail.shape
+        inputs, slopes = torch.cat((tail, xBC), dim=1), d_out.contiguous()
+        if sequence_index is None:
+            sequence_index = torch.zeros(xBC.shape[:2], dtype=torch.int32)
+        sequence = F.pad(sequence_index, (before, 0)).numpy()  # the tail is of sequence 0
         factors = numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
         added = np.zeros(channels, np.float32) if bias is None else numbers(bias.float())
-        d_xBC, d_tail = torch.empty(batch, tokens, channels, dtype=xBC.dtype), torch.zeros(tail.shape)
-        d_weight, d_bias = torch.zeros(batch, taps, channels), torch.zeros(batch, channels)
-        before, written = numbers(tail.contiguous()), numbers(d_xBC)
-        tasks = []
-        for row in range(batch):
-            sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
-            results = (written[row], d_tail[row].numpy(), d_weight[row].numpy(), d_bias[row].numpy())
-            tasks.append(
-                (*flat(xBC[row]), before[row], factors, added, sequence, *flat(d_out[row]), *results)
+        d_inputs = torch.zeros(inputs.shape)
+        d_weight, d_bias = torch.zeros(batch, before + 1, channels), torch.zeros(batch, channels)
+        results = [result.numpy() for result in (d_inputs, d_weight, d_bias)]
+        tasks = [
+            (
+                numbers(inputs[row]),
+                factors,
+                added,
+                sequence[row],
+                numbers(slopes[row]),
+                *(r[row] for r in results),
             )
-        in_threads(adjoints.convolve_rows_adjoint, tasks)
+            for row in range(batch)
+        ]
+        in_threads(adjoints.convolution, tasks)
+        d_tail, d_xBC = torch.split(d_inputs.to(xBC.dtype), [before, xBC.shape[1]], dim=1)
         of_weight = d_weight.sum(0).t()[:, None].to(weight.dtype)  # (channels, 1, taps)
-        of_bias = None if bias is None else d_bias.sum(0).to(bias.dtype)
-        return d_xBC, d_tail.to(tail.dtype), of_weight, of_bias, None, None
+        return d_xBC, d_tail, of_weight, None if bias is None else d_bias.sum(0).to(bias.dtype), None, None
 
 
 class _Scan(Function):
@@ -130,45 +127,59 @@ class _Scan(Function):
         sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Shapes as in `ScanOperands`; ``dt`` after bias, softplus and clamping."""
-        batch, tokens, heads, headdim = x.shape
         decay = decays(dt, A, sequence_index)
-        blocks = -(-tokens // KEPT_TOKENS)
-        kept = torch.empty(batch, blocks + 1, *state.shape[1:])  # states, each (heads, headdim, d_state)
-        y = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
-        ctx.save_for_backward(x, dt, A, B, C, D, decay, kept)
-        after = state.contiguous().clone()
-        scan_rows((x, B, C), D, dt, decay, after, y, kept)
-        kept[:, -1] = after
+        ctx.save_for_backward(x, dt, A, B, C, D, decay, state)
+        y, after = torch.empty(x.shape, dtype=x.dtype), state.contiguous().clone()
+        scan_rows((x, B, C), D, dt, decay, after, y)
         return y, after
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor, d_after: Tensor) -> Gradients:  # noqa: ANN401
         """``dy``: (batch, tokens, nheads, headdim); ``d_after``: of the state after the last token."""
-        x, dt, A, B, C, D, decay, kept = ctx.saved_tensors
-        batch, tokens, heads, headdim = x.shape
-        shares = parts(heads, 1)
-        dx, d_state = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype), torch.empty(d_after.shape)
+        x, dt, A, B, C, D, decay, state = ctx.saved_tensors
+        headdim, d_state = state.shape[-2:]
+        steps = dt.transpose(1, 2)[..., None]  # (batch, nheads, tokens, 1)
+        u, slopes = _by_head(x).mul_(steps), _by_head(dy)
+        ends = [F.pad(part, (0, -d_state % LANES, 0, -headdim % LANES)) for part in (state, d_after)]
+        given = [u, _by_head(B), _by_head(C), slopes, decay.transpose(1, 2), *ends]
+        shares = parts(x.shape[2], 1)
         # by thread: a group may have heads of two threads
-        dB, dC = (torch.zeros(len(shares), *B.shape) for _ in range(2))
-        d_dt, d_log_decay = torch.empty(dt.shape), torch.empty(dt.shape)
-        d_skip = torch.zeros(batch, heads, headdim)
-        times, factors, keeping = dt.contiguous().numpy(), decay.contiguous().numpy(), kept.numpy()
-        after, of_x = d_after.contiguous().numpy(), numbers(dx)
+        dB, dC = (torch.zeros(len(shares), *given[1].shape) for _ in range(2))
+        du, d_before = torch.zeros_like(u), torch.empty(ends[0].shape)
+        of_u, d_log_decay = (torch.empty(u.shape[:-1]) for _ in range(2))
         tasks = []
-        for row in range(batch):
-            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C, dy)), strict=True)
-            fixed = (*arrays, *strides, times[row], factors[row], skip_weights(D, heads, headdim), B.shape[2])
-            states = (keeping[row], after[row], d_state[row].numpy())
-            others = (d_dt[row].numpy(), d_log_decay[row].numpy(), d_skip[row].numpy())
-            for number, part in enumerate(shares):
-                of_group = (dB[number, row].numpy(), dC[number, row].numpy())
-                tasks.append((*fixed, *states, of_x[row], *of_group, *others, *part))
-        in_threads(scan_backwards, tasks)
-        d_dt += d_log_decay * A
-        dA = (d_log_decay * dt).sum((0, 1))
-        dD = d_skip.sum(0) if D.dim() == 2 else d_skip.sum((0, 2))
-        return dx, d_dt, dA, dB.sum(0).to(B.dtype), dC.sum(0).to(C.dtype), dD, d_state, None
+        for row in range(len(x)):
+            read = [part[row].contiguous().numpy() for part in given]
+            for number, share in enumerate(shares):
+                by_thread = (part[number, row].numpy() for part in (dB, dC))
+                others = (part[row].numpy() for part in (of_u, d_log_decay, d_before))
+                tasks.append((*read, du[row].numpy(), *by_thread, *others, *share))
+        in_threads(adjoints.scan, tasks)
+        d_dt, d_log_decay = of_u.transpose(1, 2) / dt.clamp_min(_TINY), d_log_decay.transpose(1, 2)
+        skip = D if D.dim() == 2 else D[:, None]
+        dD = (x * dy).sum((0, 1), dtype=torch.float32)  # (nheads, headdim)
+        dx = du.mul_(steps)[..., :headdim].addcmul_(slopes[..., :headdim], skip[:, None])
+        return (
+            torch.empty(x.shape, dtype=x.dtype).copy_(dx.transpose(1, 2)),
+            d_dt + d_log_decay * A,
+            (d_log_decay * dt).sum((0, 1)),
+            *(part.sum(0).transpose(1, 2)[..., :d_state].to(B.dtype) for part in (dB, dC)),
+            dD if D.dim() == 2 else dD.sum(-1),
+            d_before[..., :headdim, :d_state],
+            None,
+        )
+
+
+_TINY = torch.finfo(torch.float32).tiny
+
+
+def _by_head(part: Tensor) -> Tensor:
+    """(batch, tokens, heads, size) as (batch, heads, tokens, size), float32, with zeros up to whole vectors."""
+    batch, tokens, heads, size = part.shape
+    found = torch.zeros(batch, heads, tokens, -(-size // LANES) * LANES)
+    found[..., :size] = part.transpose(1, 2)
+    return found
 
 
 class _GatedNorm(Function):
@@ -184,42 +195,15 @@ class _GatedNorm(Function):
     def backward(ctx: Any, d_out: Tensor) -> Gradients:  # noqa: ANN401
         """``d_out``: (..., d_inner)."""
         y, z, weight = ctx.saved_tensors
-        norm, d_inner = ctx.norm, y.shape[-1]
+        norm, d_inner = ctx.norm, len(weight)
         dy, dz = torch.empty(y.shape, dtype=y.dtype), torch.empty(z.shape, dtype=z.dtype)
         shares = parts(y.numel() // d_inner, LEAST_ROWS)
         d_weight = torch.zeros(len(shares), d_inner)
-        rows = [numbers(part.reshape(-1, d_inner)) for part in (y, d_out.contiguous(), dy, dz)]
-        fixed = (rows[0], *flat(z.flatten(0, -2)), numbers(weight.float()), norm.groups)
-        options = (np.float32(norm.epsilon), norm.norm_before_gate)
+        rows = [numbers(part.contiguous().view(-1, d_inner)) for part in (y, z, d_out, dy, dz)]
+        options = (numbers(weight.float()), norm.groups, np.float32(norm.epsilon), norm.norm_before_gate)
         tasks = [
-            (*fixed, *options, *rows[1:], d_weight[number].numpy(), *part)
+            (*rows[:2], *options, *rows[2:], d_weight[number].numpy(), *part)
             for number, part in enumerate(shares)
         ]
-        in_threads(adjoints.gated_norm_rows_adjoint, tasks)
+        in_threads(adjoints.gated_norm, tasks)
         return dy, dz, d_weight.sum(0).to(weight.dtype), None
-
-
-class _Norm(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, norm: RMSNorm) -> Tensor:  # noqa: ANN401
-        """``x``: (..., size); ``weight`` is that of ``norm``."""
-        ctx.save_for_backward(x, weight)
-        ctx.epsilon = np.float32(norm.epsilon)
-        out = NumbaKernels().norm(norm, x)
-        # what a product would round it to
-        return out.to(torch.get_autocast_dtype("cpu")) if torch.is_autocast_enabled("cpu") else out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_out: Tensor) -> Gradients:  # noqa: ANN401
-        """``d_out``: (..., size)."""
-        x, weight = ctx.saved_tensors
-        size = x.shape[-1]
-        dx = torch.empty(x.shape, dtype=x.dtype)
-        shares = parts(x.numel() // size, LEAST_ROWS)
-        d_weight = torch.zeros(len(shares), size)
-        rows = [numbers(part.reshape(-1, size)) for part in (x, d_out.contiguous(), dx)]
-        fixed = (rows[0], numbers(weight.float()), ctx.epsilon, *rows[1:])
-        tasks = [(*fixed, d_weight[number].numpy(), *part) for number, part in enumerate(shares)]
-        in_threads(adjoints.norm_rows_adjoint, tasks)
-        return dx, d_weight.sum(0).to(weight.dtype), None

@@ -119,8 +119,7 @@ class NumbaKernels(Kernels):
         x, _, _, A, B, C, D = operands
         dt = time_steps(operands, config)  # (batch, tokens, nheads)
         after, out = state.contiguous().clone(), torch.empty(x.shape, dtype=x.dtype)
-        kept = torch.empty(len(x), 0, 0, 0, 0)  # no states
-        scan_rows((x, B, C), D, dt, decays(dt, A, sequence_index), after, out, kept)
+        scan_rows((x, B, C), D, dt, decays(dt, A, sequence_index), after, out)
         return out, after
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
@@ -149,16 +148,13 @@ class NumbaKernels(Kernels):
 
 
 def scan_rows(
-    inputs: Sequence[Tensor], D: Tensor, dt: Tensor, decay: Tensor, state: Tensor, out: Tensor, kept: Tensor
+    inputs: Sequence[Tensor], D: Tensor, dt: Tensor, decay: Tensor, state: Tensor, out: Tensor
 ) -> None:
-    """`scan_heads` for a batch of ``inputs`` x, B and C; ``state`` changes, ``out`` and ``kept`` are written."""
+    """`scan_heads` for a batch of ``inputs`` x, B and C; ``state`` changes, ``out`` is written."""
     batch, _, heads, headdim = inputs[0].shape
-    times, factors, skip = (
-        dt.contiguous().numpy(),
-        decay.contiguous().numpy(),
-        skip_weights(D, heads, headdim),
-    )
-    results = (state.numpy(), numbers(out), kept.numpy())
+    times, factors = dt.contiguous().numpy(), decay.contiguous().numpy()
+    skip = np.ascontiguousarray(np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim)))
+    results = (state.numpy(), numbers(out))
     tasks = []
     for row in range(batch):
         arrays, strides = zip(*(flat(part[row].flatten(1)) for part in inputs), strict=True)
@@ -174,8 +170,3 @@ def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
         return decay
     before = F.pad(sequence_index[:, :-1], (1, 0))
     return decay.masked_fill((sequence_index != before)[..., None], 0.0)
-
-
-def skip_weights(D: Tensor, heads: int, headdim: int) -> NDArray[np.float32]:
-    """The skip weight of each channel: (nheads, headdim)."""
-    return np.ascontiguousarray(np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim)))

@@ -41,9 +41,6 @@ processor computes many times slower."""
 BLOCK_TOKENS = 32
 """Tokens for which the inputs of a head are kept in the cache while its state is advanced, some rows at a time."""
 
-KEPT_TOKENS = 64
-"""Tokens between the states that training keeps for the gradients: some times `BLOCK_TOKENS`."""
-
 SMALLEST_PRODUCT = np.float32(1e-15)
 """The decays of tokens that are read together are multiplied, and the state gets the product at their end. Only so
 many tokens are read together that the product does not become smaller than this."""
@@ -203,13 +200,12 @@ def sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out
 
 
 @compiled(CONTRACT, keep=True)
-def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, out, kept, first, last):
+def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, out, first, last):
     """The state-space operator (`spscanner_rag.mamba2.ssd`) of the heads ``first`` to ``last``, token by token.
 
     ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt`` and ``decay``, exp(dt A),
     (tokens, heads), ``skip`` (heads, headdim), ``state`` (heads, headdim, d_state), float32, changed in place,
-    ``out`` (tokens, heads, headdim). ``kept``, (blocks, heads, headdim, d_state) or empty, gets the state before
-    each `KEPT_TOKENS` tokens.
+    ``out`` (tokens, heads, headdim).
 
     With P_t the product of the decays of the tokens up to t that are read together, the state h_t is kept as
     h_t / P_t, which needs no product with a decay: h_t / P_t = h_(t-1) / P_(t-1) + B_t dt_t x_t / P_t.
@@ -239,8 +235,6 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                     C_at = (start + t) * C_stride + group * d_state
                     _interleave(B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t)
             own = h[(head - first) * rows * width : (head - first + 1) * rows * width]
-            if len(kept) and start % KEPT_TOKENS == 0:
-                from_lanes(own, 0, width, ahead[head - first], kept[start // KEPT_TOKENS, head])
             begin = 0
             while begin < count:  # tokens that are read together
                 factor = ahead[head - first] * decay[start + begin, head]
