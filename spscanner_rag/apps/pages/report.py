@@ -23,22 +23,29 @@ _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 
 
-class _Pick(NamedTuple):
-    id: str  # number of the document and of the sentence
-    rank: int
-    score: float
-    place: str  # page or heading, and line
-    quote: str
-    facts: str
-    level: int  # of the highlight
-    first: bool  # the best on the page
+class _Pick:
+    """A pick of a document as the page shows it."""
 
-
-class _Tick(NamedTuple):
-    pick: _Pick
-    x: float
-    reach: float  # where the clickable area begins
-    height: float
+    def __init__(self, passage: Passage, shown: "_Shown") -> None:
+        page, document, start = shown.page, shown.scanned.document, passage.start
+        self.id = f"{shown.number}-{shown.scanned.number(passage)}"
+        self.rank, self.score = shown.scanned.ranks[start], passage.score
+        self.quote, self.level = readable(passage.text), level_of(passage.score)
+        self.first = passage.score == page.first  # the best on the page
+        section, page_of = document.section(start), document.page(start)
+        line = page_of.name if page_of else f"line {document.position(start)[0]:,}"
+        self.place = f"{section} · {line}" if section and not page_of else line
+        where = f"{shown.name}, {line}" if page.several else line
+        share = f"{100 * start / max(1, len(shown.text)):.0f} %"
+        self.facts = (
+            f"{self.rank} of {page.picks} · score {self.score:.3f} · {where} · {share} into the document"
+        )
+        # Left edges on the strip, of the tick and of its clickable area, and its height.
+        middle = (start + passage.end) / 2 * STRIP_WIDTH / max(1, len(shown.text))
+        self.x, self.reach = (
+            min(max(0.0, middle - width / 2), STRIP_WIDTH - width) for width in (THINNEST, REACH)
+        )
+        self.height = max(6.0, STRIP_HEIGHT * self.score / max(page.best, 1e-12))
 
 
 class _Block(NamedTuple):
@@ -66,25 +73,7 @@ class _Shown:
     @cached_property
     def picks(self) -> dict[int, _Pick]:
         """The picks in the order asked for, by the offset at which they start."""
-        return {passage.start: self._pick(passage) for passage in self.scanned.picks}
-
-    def _pick(self, passage: Passage) -> _Pick:
-        scanned, page, start = self.scanned, self.page, passage.start
-        rank, document = scanned.ranks[start], scanned.document
-        section, page_of = document.section(start), document.page(start)
-        line = page_of.name if page_of else f"line {document.position(start)[0]:,}"
-        where = f"{self.name}, {line}" if page.several else line
-        share = f"{100 * start / max(1, len(scanned.result.text)):.0f} %"
-        return _Pick(
-            id=f"{self.number}-{scanned.number(passage)}",
-            rank=rank,
-            score=passage.score,
-            place=f"{section} · {line}" if section and not page_of else line,
-            quote=readable(passage.text),
-            facts=f"{rank} of {page.picks} · score {passage.score:.3f} · {where} · {share} into the document",
-            level=level_of(passage.score),
-            first=passage.score == page.first,
-        )
+        return {passage.start: _Pick(passage, self) for passage in self.scanned.picks}
 
     def sheets(self, pictures: Sequence[Picture]) -> Iterator[_Sheet]:
         """The pictures of its pages, whose passages are numbered as the picks."""
@@ -106,15 +95,6 @@ class _Shown:
             for part, height in enumerate(heights)
             if height >= 0.4
         )
-
-    def ticks(self) -> Iterator[_Tick]:
-        """The picks on the strip; the best is drawn last, on top."""
-        scale = STRIP_WIDTH / max(1, len(self.text))
-        for passage in sorted(self.scanned.picks, key=lambda pick: pick.score):
-            pick, middle = self.picks[passage.start], (passage.start + passage.end) / 2 * scale
-            x, reach = (min(max(0.0, middle - width / 2), STRIP_WIDTH - width) for width in (THINNEST, REACH))
-            height = max(6.0, STRIP_HEIGHT * pick.score / max(self.page.best, 1e-12))
-            yield _Tick(pick, x, reach, height)
 
     def blocks(self) -> Iterator[_Block]:
         """The text in blocks, which end where a paragraph does; elsewhere only in a line that is far too long."""

@@ -6,8 +6,6 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -42,19 +40,21 @@ class Access:
             await self.app(scope, receive, send)
             return
         answer = _Answer(send, self.limits.transfer_seconds)
-        started, body = time.monotonic(), b""
+        started = time.monotonic()
         try:
             self._check(scope["path"], Headers(scope=scope))
-            with self._counted() as count:
-                body = await self._body(receive, count)
+            try:
+                body = await self._body(receive, answer)
                 scope.setdefault("state", {})["deadline"] = time.monotonic() + self.limits.seconds
                 await self.app(scope, _replayed(body, receive), answer)
+            finally:
+                self._arriving -= answer.received
         except RefusedError as error:
             await refusal(error)(scope, receive, answer)
         except _ClientLeft:
             answer.status = answer.status or 499
         finally:
-            self._record(scope, answer, time.monotonic() - started, len(body))
+            self._record(scope, answer, time.monotonic() - started)
 
     def _check(self, path: str, headers: Headers) -> None:
         if self.token is None:
@@ -74,25 +74,9 @@ class Access:
         if int(length) > self.limits.body_bytes:
             raise self._too_large()
 
-    @contextmanager
-    def _counted(self) -> Iterator[Callable[[int], None]]:
-        """Counts what arrives of one body, until it is answered. Bodies in memory are bounded as the queue is."""
-        own = 0
-
-        def count(size: int) -> None:
-            nonlocal own
-            own += size
-            self._arriving += size
-            if self._arriving > max(own, self.limits.waiting_characters):
-                raise RefusedError(429, "too many requests are arriving; ask again in 1 s", retry_after=1)
-
-        try:
-            yield count
-        finally:
-            self._arriving -= own
-
-    async def _body(self, receive: Receive, count: Callable[[int], None]) -> bytes:
-        parts, size, more, seconds = [], 0, True, self.limits.transfer_seconds
+    async def _body(self, receive: Receive, answer: "_Answer") -> bytes:
+        """The whole body. What arrives is counted until it is answered, and bounded as the queue is."""
+        parts, more, seconds = [], True, self.limits.transfer_seconds
         end = asyncio.get_running_loop().time() + seconds
         while more:
             try:
@@ -103,9 +87,11 @@ class Access:
             if message["type"] == "http.disconnect":
                 raise _ClientLeft
             parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            count(len(parts[-1]))
-            if size > self.limits.body_bytes:
+            answer.received += len(parts[-1])
+            self._arriving += len(parts[-1])
+            if self._arriving > max(answer.received, self.limits.waiting_characters):
+                raise RefusedError(429, "too many requests are arriving; ask again in 1 s", retry_after=1)
+            if answer.received > self.limits.body_bytes:
                 raise self._too_large()
             more = message.get("more_body", False)
         return b"".join(parts)
@@ -114,7 +100,7 @@ class Access:
         most = self.limits.body_bytes
         return RefusedError(413, f"the body is larger than {most} bytes; split the request")
 
-    def _record(self, scope: Scope, answer: "_Answer", seconds: float, received: int) -> None:
+    def _record(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
         route = scope.get("route")
         client = scope.get("client")
         line = {
@@ -125,7 +111,7 @@ class Access:
             "path": getattr(route, "path", "other"),
             "status": answer.status or 500,
             "milliseconds": round(seconds * 1000, 1),
-            "bytes_received": received,
+            "bytes_received": answer.received,
             "bytes_sent": answer.sent,
         }
         access_log.info("%s", json.dumps(line))
@@ -136,11 +122,11 @@ class _ClientLeft(Exception):  # noqa: N818 - nothing went wrong
 
 
 class _Answer:
-    """Sends an answer, and gives up on a client that does not take it."""
+    """Sends an answer, and gives up on a client that does not take it; what was sent and received is counted."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send, self._seconds = send, seconds
-        self.status = self.sent = 0
+        self.status = self.sent = self.received = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
