@@ -11,7 +11,7 @@ import os
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -257,7 +257,7 @@ class _Rehearsal(pickle._Unpickler):
         if (module, name) == ("collections", "OrderedDict"):
             return _empty_dict
         if module == "torch._utils" and name in _REBUILDING:
-            return _within_storage if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
+            return _few_dimensions if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
         # types of storages, and dtypes, are no functions to call
         if module == "torch" and (
             name.endswith("Storage") or isinstance(getattr(torch, name, 0), torch.dtype)
@@ -265,12 +265,11 @@ class _Rehearsal(pickle._Unpickler):
             return None
         raise _ForeignObjectError(f"{module}.{name}")
 
-    def persistent_load(self, pid: Any) -> int:  # noqa: ANN401 - whatever the pickle holds
-        """The number of elements of a storage."""
+    def persistent_load(self, pid: Any) -> None:  # noqa: ANN401 - whatever the pickle holds
+        """A storage, of which torch would make a copy if its size were a list of numbers."""
         kind, _, _, _, elements = pid
         if kind != "storage" or type(elements) is not int:
             raise _ForeignObjectError(f"persistent id {kind!r}")
-        return elements
 
 
 def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
@@ -279,12 +278,6 @@ def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
     return OrderedDict()
 
 
-def _within_storage(
-    elements: int, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: object
-) -> None:
-    numbers = (elements, offset, *size, *stride)
-    if not all(type(number) is int and 0 <= number < 2**63 for number in numbers) or len(size) != len(stride):
-        raise ValueError("a tensor's shape is not made of whole numbers of at least 0")
-    last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
-    if 0 not in size and last >= elements:
-        raise ValueError("a tensor lies outside of its storage")
+def _few_dimensions(storage: object, offset: object, size: Sized, *_: object) -> None:
+    if len(size) > 8:  # torch itself finds a tensor outside of its storage
+        raise ValueError(f"a tensor of {len(size):,} dimensions")

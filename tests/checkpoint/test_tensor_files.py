@@ -269,7 +269,14 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
 
 @pytest.mark.parametrize(
     ("size", "stride", "offset"),
-    [((2,), (HUGE,), 0), ((HUGE,), (1,), 0), ((2,), (1,), HUGE), ((2,), (-1,), 1), ((2, 2), (1,), 0)],
+    [
+        ((2,), (HUGE,), 0),
+        ((HUGE,), (1,), 0),
+        ((2,), (1,), HUGE),
+        ((2,), (-1,), 1),
+        ((2, 2), (1,), 0),
+        ((9,), (1,), 0),
+    ],
 )
 def test_out_of_storage(tmp_path: Path, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
     path = write_pickled(tmp_path, {"a": torch.ones(2)})
@@ -286,7 +293,7 @@ def test_out_of_storage(tmp_path: Path, size: tuple[int, ...], stride: tuple[int
     stream = io.BytesIO()
     Pickler(stream, 2).dump({"a": Calls(function, Place(), *arguments[1:])})
     write_pickle(path, stream.getvalue())
-    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: damaged \(a tensor"):
+    with refused(r"pytorch_model\.bin: "):
         read_all(tmp_path)
 
 
