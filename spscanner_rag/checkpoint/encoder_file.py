@@ -100,7 +100,7 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
 
 def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
     """Read a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model."""
-    path = local_path(name, "encoder")
+    path = local_path(name, "an encoder or its file")
     if path is not None and not path.is_dir():
         return read_encoder(path)
     if path is None:

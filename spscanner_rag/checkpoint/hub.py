@@ -28,11 +28,13 @@ def is_local_path(name: str) -> bool:
 def local_path(name: str | Path, what: str) -> Path | None:
     """The file or folder of a name; None for a Hub id, `CheckpointError` for a path to nothing."""
     path = Path(name).expanduser()
-    if not path.exists():
-        if isinstance(name, str) and not is_local_path(name):
-            return None
-        raise CheckpointError(f"{what} {name}: no such file or folder; expected one, or a Hub id")
-    return path
+    if path.exists():
+        return path
+    if isinstance(name, Path) or "/" not in name or is_local_path(name):
+        raise CheckpointError(
+            f"{name}: no such folder; expected the folder of {what}, or a Hub id owner/name"
+        )
+    return None
 
 
 def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
@@ -73,22 +75,14 @@ _HUB_FILES: Final = (CONFIG, *FILES)
 
 def local_folder(name: str | Path | None) -> Path | None:
     """The local folder of a checkpoint's name; None for a Hub id, `CheckpointError` for neither."""
-    if name is not None and (not isinstance(name, str | Path) or not str(name)):
+    if name is None or (name == "default" and not Path(name).is_dir()):
+        return _BUNDLED
+    if not isinstance(name, str | Path) or not str(name):
         raise CheckpointError(f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None")
-    folder = _BUNDLED if name is None else Path(name).expanduser()
-    if folder.is_dir():
-        return folder
-    if name == "default":
-        return local_folder(None)
-    if folder.exists():
+    path = local_path(name, "a checkpoint")
+    if path is not None and not path.is_dir():
         raise CheckpointError(f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it")
-    if name is None:
-        raise CheckpointError(f"{folder}: the bundled checkpoint is missing; install spscanner-rag again")
-    if isinstance(name, Path) or "/" not in name or is_local_path(name):
-        raise CheckpointError(
-            f"{name}: no such folder; expected the folder of a checkpoint, or a Hub id owner/name"
-        )
-    return None
+    return path
 
 
 def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:

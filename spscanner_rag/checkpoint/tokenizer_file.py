@@ -46,7 +46,7 @@ def find_tokenizer(
             raise CheckpointError(
                 f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add the file"
             )
-    elif (path := local_path(given, "tokenizer")) is not None:
+    elif (path := local_path(given, "a tokenizer or its file")) is not None:
         return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
     hub.pop("revision", None)
     try:

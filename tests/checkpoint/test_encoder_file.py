@@ -81,7 +81,7 @@ def test_a_damaged_file_is_refused_by_name(file: Path, damage: str) -> None:
 
 def test_what_is_no_encoder_is_refused(tiny_checkpoint: Path) -> None:
     for name in ("./no-such-folder", Path("no-such-folder")):
-        with pytest.raises(CheckpointError, match="no such file or folder"):
+        with pytest.raises(CheckpointError, match="no such folder; expected the folder of an encoder"):
             find_encoder(name)
     with pytest.raises(CheckpointError, match=r"model_type.*object"):
         find_encoder(tiny_checkpoint)

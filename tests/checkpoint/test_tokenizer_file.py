@@ -61,8 +61,8 @@ def test_from_the_hub(tmp_path: Path, tiny_tokenizer: Tokenizer, given: str | No
     ("given", "message"),
     [
         (None, "no tokenizer.json there; pass tokenizer="),
-        (Path("absent"), "tokenizer absent: no such file or folder"),
-        ("./absent", "tokenizer ./absent: no such file or folder"),
+        (Path("absent"), "absent: no such folder; expected the folder of a tokenizer"),
+        ("./absent", "./absent: no such folder"),
         (17, "tokenizer is a int; expected a tokenizers.Tokenizer"),
     ],
 )
