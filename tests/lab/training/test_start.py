@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkpoint, train_tokenizer
@@ -38,7 +38,7 @@ def files(
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    write_word_vectors(tmp_path / "table.safetensors", TABLE)
+    (tmp_path / "table.safetensors").write_bytes(save(TABLE.to_arrays()))
     return tmp_path / "table.safetensors"
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.checkpoint.save import write_word_vectors
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
@@ -134,7 +134,7 @@ def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading_and_its_enco
 def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
     words = ("badger", "heron", "otter", "crossed", "road", "walk")
     random = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
-    write_word_vectors(tmp_path / "table", table_of(words, random, "a model (MIT)"))
+    (tmp_path / "table").write_bytes(save(table_of(words, random, "a model (MIT)").to_arrays()))
     soft = "lexical_surroundings = true\nlexical_soft = true\nembedding_start = true\nrecall_start = true\n"
     first = written(tmp_path, "soft.toml", RECIPE + LEXICAL + soft)
     arguments = ["--config", shape, "--data", corpus_file, "--word-vectors", tmp_path / "table"]
