@@ -12,7 +12,7 @@ from spscanner_rag.apps.cli import main
 from spscanner_rag.apps.cli.evaluation_options import first_stages_of
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.retriever_names import KINDS, Options, check_name, scorer_of
+from spscanner_rag.lab.retriever_names import KINDS, Options, scorer_of
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scorers import Scorer
@@ -176,25 +176,6 @@ def test_calibration_of(kind: str, name: str, tmp_path: Path, capsys: pytest.Cap
     if not probable:
         assert "calibration" in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("kind", NAMES)
-def test_a_name_that_lacks_something_or_has_too_much_is_refused(kind: str) -> None:
-    needs = {
-        **dict.fromkeys(("crossencoder", "mamba", "propositions", "blocksearch"), "a model name"),
-        "remote": "an address",
-        "hybrid": "the retrievers to add",
-    }
-    if kind in needs:
-        with pytest.raises(ValueError, match=f"'{kind}' needs {needs[kind]}; expected {kind}:"):
-            check_name(kind)
-    elif ">" in NAMES[kind]:
-        with pytest.raises(ValueError, match=f"'{kind}' has no two stages; expected {kind}:A>"):
-            check_name(kind)
-    else:
-        check_name(kind)
-    with pytest.raises(ValueError, match=f"'{kind}:' does not exist"):
-        check_name(f"{kind}:")
 
 
 @pytest.mark.parametrize("kind", NAMES)

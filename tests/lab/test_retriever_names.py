@@ -21,11 +21,12 @@ def test_parts(name: str, parts: tuple[object, ...]) -> None:
     assert units_for(name, ["chunk"]) == (["sentence"] if parts[0] == "scanner" else ["chunk"])
 
 
-@pytest.mark.parametrize(
-    "name", ["", "bm26", "bm25:", "bm25:x", "hybrid", "hybrid:", "hybrid:bm25+", "hybrid:bm25+x"]
-)
+WRONG = "bm26 bm25: bm25:x hybrid hybrid: hybrid:bm25+ hybrid:bm25+x mamba remote cascade"
+
+
+@pytest.mark.parametrize("name", ["", *WRONG.split()])
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(ValueError, match=r"does not exist; expected|retrievers to add|takes no model"):
+    with pytest.raises(ValueError, match=r"does not exist; expected|to add|takes no model|needs a|no two"):
         check_name(name)
 
 

@@ -86,14 +86,9 @@ def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corp
     write_corpus(folder, "ours", RECORDS[1:], corpus)
     assert read_corpus(folder, "ours")[0] == RECORDS[1:]
     assert names(folder) == before  # nothing of the killed attempt is left
-
-
-@pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
-def test_a_killed_first_call_is_no_foreign_folder(tmp_path: Path, corpus: Corpus, after: int) -> None:
-    write_killed(tmp_path, corpus, after)
-    write_corpus(tmp_path, "ours", RECORDS, corpus)
-    assert read_corpus(tmp_path, "ours")[0] == RECORDS
-    assert len(names(tmp_path)) == N_FILES
+    write_killed(folder.parent / "first", corpus, after)  # whose remains are no foreign folder
+    write_corpus(folder.parent / "first", "ours", RECORDS, corpus)
+    assert names(folder.parent / "first") == before
 
 
 def test_an_error_leaves_nothing(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

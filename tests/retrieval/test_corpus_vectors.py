@@ -1,7 +1,6 @@
 """The vectors of a corpus: made once, persisted, and part of the first stage."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,9 +108,3 @@ def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, 
     assert vectors_from_arrays(arrays)[1].keys() == corpus.vectors.keys()
     with pytest.raises(ValueError, match="vectors"):
         vectors_from_arrays(arrays | {name: array})
-
-
-def test_weights_decide_what_is_meant(corpus: Corpus, meaning: Meaning) -> None:
-    twice = Meaning(meaning.encoder, replace(WEIGHTS, sentence=20.0))
-    once = corpus.meant("the horse", meaning, [1])[1]
-    assert corpus.meant("the horse", twice, [1])[1] == pytest.approx(2 * once, abs=1e-4)

@@ -155,17 +155,6 @@ def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     assert search(EQUAL, QUERY, joined([STORY]), Selection(max_tokens=1, count_tokens=len)) == []
 
 
-def test_nothing_to_search() -> None:
-    assert search(Words(), QUERY, [], Selection()) == []
-    nothing = join_pieces(
-        [Piece(text="", key=str(n), source=n, start=0, group=n // 2) for n in range(4)]
-        + [Piece(text=" \n", key="w", source="w", start=0)]
-    )
-    scorer = Words()
-    assert search(scorer, QUERY, nothing, Selection(max_tokens=3, context=1)) == []
-    assert scorer.asked == []
-
-
 def test_cancelled_between_batches_that_do_not_ask() -> None:
     done: list[int] = []
 

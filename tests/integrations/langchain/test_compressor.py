@@ -1,5 +1,4 @@
 import asyncio
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from langchain_spscanner import SPScannerCompressor
-from tests.integrations.hosts import WordScorer
 
 QUERY = "Who signed the treaty?"
 
@@ -31,12 +29,6 @@ def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list
     assert found[0].page_content.startswith("Captain Moore signed the treaty")
     assert documents[1].page_content[found[0].metadata["start_index"] :].startswith(found[0].page_content)
     assert asyncio.run(retriever.ainvoke("Who signed the treaty on the island?")) == found
-
-
-def test_a_pickle_holds_the_whole_documents(documents: list[Document]) -> None:
-    compressor = SPScannerCompressor(scorer=WordScorer(), documents=documents)
-    expected = compressor.compress_documents(split(documents)[:2], QUERY)
-    assert pickle.loads(pickle.dumps(compressor)).compress_documents(split(documents)[:2], QUERY) == expected
 
 
 def test_other_input_is_refused_by_name(documents: list[Document]) -> None:

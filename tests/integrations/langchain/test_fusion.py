@@ -1,8 +1,6 @@
 """LangChain's retrievers that merge several results recognize what is in two of them."""
 
 import asyncio
-import copy
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,15 +54,3 @@ def test_a_checkpoint_gives_documents_back(
         (d.page_content, d.id, dict(d.metadata)) for d in found
     ]
     assert caplog.messages == []
-
-
-def test_scores_count_beside_other_metadata(documents: list[Document]) -> None:
-    found = retriever(documents).invoke(QUERY)[0]
-    same = copy.deepcopy(found)
-    same.metadata["relevance_score"] = -1.0
-    assert same == found
-    assert same.metadata == found.metadata
-    assert same.metadata != dict(found.metadata)
-    assert pickle.loads(pickle.dumps(same)).metadata["relevance_score"] == -1.0
-    same.metadata["source"] = "another"
-    assert same != found

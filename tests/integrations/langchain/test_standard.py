@@ -43,11 +43,3 @@ class TestFirstStage(_Standard):
         store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
         store.add_texts([TEXT, "Ships came. Bells rang."])
         return {**self.options, "retriever": store.as_retriever(search_kwargs={"k": 2})}
-
-
-class TestFirstStageWithWholeDocuments(_Standard):
-    @property
-    def retriever_constructor_params(self) -> dict[str, Any]:
-        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-        store.add_texts(["The well was dry.", "Then the people left"])
-        return {**self.options, "retriever": store.as_retriever(), "documents": [Document(TEXT)]}

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from llama_index.core.callbacks import CallbackManager, CBEventType
-from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
@@ -90,31 +89,13 @@ class _Events(BaseEventHandler):
         self._seen.append(event)
 
 
-class _Callbacks(BaseCallbackHandler):
-    def __init__(self) -> None:
-        super().__init__([], [])
-        self.starts: list[tuple[CBEventType, dict[str, Any] | None]] = []
-        self.ends: list[tuple[CBEventType, dict[str, Any] | None]] = []
-
-    def on_event_start(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> str:
-        self.starts.append((event_type, payload))
-        return ""
-
-    def on_event_end(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> None:
-        self.ends.append((event_type, payload))
-
-    def start_trace(self, trace_id: str | None = None) -> None: ...
-
-    def end_trace(self, trace_id: str | None = None, trace_map: Any = None) -> None: ...
-
-
 @dataclass
 class Recorder:
     """What the framework's two kinds of tracing were told."""
 
     events: list[Any]
     spans: SimpleSpanHandler
-    callbacks: _Callbacks = field(default_factory=_Callbacks)
+    callbacks: LlamaDebugHandler = field(default_factory=lambda: LlamaDebugHandler(print_trace_on_end=False))
 
     @property
     def manager(self) -> CallbackManager:

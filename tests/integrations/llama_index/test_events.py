@@ -37,17 +37,16 @@ def test_rerank_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, 
     name = "_apostprocess_nodes" if use_async else "_postprocess_nodes"
     assert span.split("-")[0] == f"SPScannerPostprocessor.{name}"
     assert start.span_id == end.span_id == span
-    ((kind, payload),) = recorder.callbacks.starts
-    assert kind == CBEventType.RERANKING
-    assert payload == {
+    ((begun, ended),) = recorder.callbacks.get_event_pairs(CBEventType.RERANKING)
+    assert begun.payload == {
         EventPayload.NODES: nodes,
         EventPayload.MODEL_NAME: "WordScorer",
         EventPayload.QUERY_STR: QUERY,
         EventPayload.TOP_K: 2,
     }
-    assert recorder.callbacks.ends == [(CBEventType.RERANKING, {EventPayload.NODES: found})]
+    assert ended.payload == {EventPayload.NODES: found}
     end.nodes.clear()  # a handler cannot change the result
-    recorder.callbacks.ends[0][1][EventPayload.NODES].clear()
+    ended.payload[EventPayload.NODES].clear()
     assert len(found) == 2
 
 
@@ -67,8 +66,8 @@ def test_a_scan_that_fails_ends_its_events(recorder: Any, chunks: list[BaseNode]
         run(post, list(chunks), QUERY, use_async)
     assert len(recorder.named("ReRankStartEvent")) == 1
     assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
-    ((_, payload),) = recorder.callbacks.ends
-    assert isinstance(payload[EventPayload.EXCEPTION], ZeroDivisionError)
+    ((_, ended),) = recorder.callbacks.get_event_pairs()
+    assert isinstance(ended.payload[EventPayload.EXCEPTION], ZeroDivisionError)
     assert len(recorder.dropped_span_names()) == 1
 
 
@@ -90,7 +89,7 @@ def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[Ba
         with pytest.raises(asyncio.CancelledError):
             await task
         assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
-        assert len(recorder.callbacks.ends) == len(recorder.callbacks.starts) == 1
+        assert [len(pair) for pair in recorder.callbacks.get_event_pairs()] == [2]
         release.set()
 
     asyncio.run(cancelled())
@@ -104,8 +103,8 @@ def test_events_and_spans_of_a_retrieval(
     found = asyncio.run(retriever.aretrieve(QUERY)) if use_async else retriever.retrieve(QUERY)
     assert len(recorder.named("RetrievalStartEvent")) == 1
     assert [event.nodes for event in recorder.named("RetrievalEndEvent")] == [found]
-    assert [kind for kind, _ in recorder.callbacks.starts] == [CBEventType.RETRIEVE]
-    assert len(recorder.callbacks.ends) == 1
+    ((begun, _),) = recorder.callbacks.get_event_pairs()
+    assert begun.event_type == CBEventType.RETRIEVE
     a = "a" if use_async else ""
     assert recorder.span_names() == [f"SPScannerRetriever._{a}retrieve", f"SPScannerRetriever.{a}retrieve"]
     assert not recorder.named("ReRankStartEvent")

@@ -235,10 +235,3 @@ def test_callback_manager_and_objects_are_passed_on(documents: list[Document], w
     assert SPScannerRetriever([], objects=[obj]).object_map == {"b": documents[0]}
     index = VectorStoreIndex(documents, embed_model=MockEmbedding(4), callback_manager=manager)
     assert SPScannerRetriever.from_index(index).callback_manager is manager
-
-
-def test_objects_of_a_first_stage_are_followed(documents: list[Document], word_scorer: Any) -> None:
-    summary = IndexNode(text="About the harbour.", index_id="h", obj=documents[1])
-    index = VectorStoreIndex(objects=[summary], embed_model=MockEmbedding(4))
-    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=index.as_retriever())
-    assert sources(retriever.retrieve(QUERY)) == {"harbour"}

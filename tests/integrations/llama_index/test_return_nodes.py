@@ -26,17 +26,10 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
     given = scored(chunks)
     before = deepcopy(given)
     options: dict[str, Any] = {"top_n": 4, "return_nodes": "pruned"}
-    found, again = reranked(given, **options), reranked(given, **options)
-    assert [(n.node_id, n.node.hash, n.score) for n in found] == [
-        (n.node_id, n.node.hash, n.score) for n in again
-    ]
     by_id = {node.node_id: node for node in chunks}
-    for result in found:
+    for result in reranked(given, **options):
         node, original = result.node, by_id[result.node_id]
         assert type(node) is type(original)
-        for line in node.get_content().split("\n"):
-            assert line in original.get_content()
-        assert node.metadata.items() >= original.metadata.items()
         assert node.relationships == original.relationships
         assert node.start_char_idx is None
         for mode in (MetadataMode.EMBED, MetadataMode.LLM):
