@@ -6,7 +6,6 @@ libxml2 (lxml) reads the page and mends what is broken in it.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 from xml.etree.ElementTree import Element, TreeBuilder
 
@@ -130,13 +129,6 @@ def _decoded(name: str, data: bytes) -> str:
         return data.decode("windows-1252", "replace")
 
 
-@dataclass
-class _List:
-    number: int = 0  # of the next item
-    step: int = 0  # to the one after it; 0 without numbers
-    form: str = "1"  # of numbers: 1, 01, a, A, i, I, none
-
-
 class _HtmlText:
     """The text of an element, built while its tree is walked."""
 
@@ -145,7 +137,7 @@ class _HtmlText:
         self.plain = False  # some of the text is not bold
         self._buffer: list[str] = []
         self._open: Counter[str] = Counter()  # elements by their tags
-        self._lists: list[_List] = []
+        self._markers: dict[Element, str] = {}  # of items of ordered lists
         self._marker = ""  # before the next paragraph
         self._tables: list[list[Row]] = []
         self._reading: list[str] = []  # of the word before (ruby)
@@ -188,10 +180,10 @@ class _HtmlText:
             self._buffer.append(_STYLED.sub(r"\1", element.get("alt", "")))
         elif tag in _PARAGRAPHS or tag in _HEADINGS:
             self._flush()
-        if tag in ("ul", "ol"):
-            self._lists.append(_list(element))
+        if tag == "ol":
+            self._markers |= _numbers(element)
         elif tag == "li":
-            self._marker = self._next_marker(element.attrib)
+            self._marker = self._markers.pop(element, "- ")
         elif tag == "table":
             self._tables.append([])
         return False
@@ -201,8 +193,6 @@ class _HtmlText:
             self._flush(level=_HEADINGS.get(tag, 0))
         if tag == "ruby":
             self._end_ruby()
-        elif tag in ("ul", "ol"):
-            self._lists.pop()
         elif tag == "li":
             self._marker = ""
         elif tag == "table":
@@ -239,15 +229,6 @@ class _HtmlText:
             else:
                 self.built.paragraph(self._marker + text)
             self._marker = ""
-
-    def _next_marker(self, attributes: Mapping[str, str]) -> str:
-        if not self._lists or not self._lists[-1].step:
-            return "- "
-        found = self._lists[-1]
-        number = _integer(attributes.get("value", ""), found.number)
-        found.number = number + found.step
-        form = _numerals(attributes, found.form)
-        return "" if form == "none" else f"{numeral(number, form)}. "
 
     def _add_rows(self) -> None:
         add_table(self.built, self._tables[-1], marked_again=True)
@@ -297,12 +278,18 @@ def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
     return tag in _BANNER_TAGS and bool(_BANNERS.search(names))
 
 
-def _list(element: Element) -> _List:
-    if element.tag == "ul":
-        return _List()
-    backwards = "reversed" in element.attrib
-    first = _integer(element.get("start", ""), len(element.findall("li")) if backwards else 1)
-    return _List(first, -1 if backwards else 1, _numerals(element.attrib, "1"))
+def _numbers(of: Element) -> dict[Element, str]:
+    """What stands before the items of an ordered list."""
+    items = [item for item in of.findall("li") if not _is_hidden("li", item.attrib)]
+    backwards = "reversed" in of.attrib
+    number = _integer(of.get("start", ""), len(items) if backwards else 1)
+    list_form, found = _numerals(of.attrib, "1"), {}
+    for item in items:
+        number = _integer(item.get("value", ""), number)
+        form = _numerals(item.attrib, list_form)
+        found[item] = "" if form == "none" else f"{numeral(number, form)}. "
+        number += -1 if backwards else 1
+    return found
 
 
 def _integer(text: str, default: int) -> int:
