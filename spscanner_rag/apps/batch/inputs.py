@@ -176,7 +176,10 @@ class RowReader:
 
 
 def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Tables and documents that the inputs name, and notes. A folder with tables is read for these alone."""
+    """Tables and documents that the inputs name, and notes. A folder with tables is read for these alone.
+
+    Hidden files and those that begin with an underscore, or lie in a folder that does, are left out.
+    """
     tables: list[str] = []
     documents: list[str] = []
     notes: list[str] = []
@@ -185,9 +188,10 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             (tables if path.lower().endswith(TABLES) else documents).append(path)
             continue
         for endings, kind in ((TABLES, tables), (tuple(KINDS), documents)):
-            inside, told = _files_in(path, endings)
-            if inside:
-                kind += inside
+            inside, _, told = regular_files(path, endings)
+            parts = {file: PurePath(file).relative_to(path).parts for file in inside}
+            if own := sorted(file for file in inside if not any(part[0] == "_" for part in parts[file])):
+                kind += own
                 notes += told
                 break
         else:
@@ -196,13 +200,6 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
                 f"{', '.join((*TABLES, *KINDS))}"
             )
     return tables, documents, notes
-
-
-def _files_in(folder: str, endings: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Files below a folder with these endings, sorted, not .hidden or _hidden; and notes."""
-    found, _, notes = regular_files(folder, endings)
-    places = [(path, PurePath(path).relative_to(folder).parts) for path in found]
-    return sorted(path for path, parts in places if not any(part.startswith("_") for part in parts)), notes
 
 
 def _state(path: str) -> State:

@@ -158,7 +158,8 @@ def search(
             tokens = torch.tensor(
                 [[model.layout.digits[prefix[-1]]] for _, prefix in found], device=model.device
             )
-            further = model.read_queries(tokens, documents, keys.chosen(rows), read.selected)
+            before = [(key[rows], value[rows]) for key, value in keys]
+            further = model.read_queries(tokens, documents, before, read.selected)
             logits, keys = further.logits[:, -1], further.keys
     numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
     return Found(numbers, np.array([-cost for cost, _ in found[:best]]), routing)

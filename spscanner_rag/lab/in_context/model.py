@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.checkpoint.whole_file import write_whole
@@ -103,21 +102,8 @@ class DocumentKeys:
         )
 
 
-@dataclass(frozen=True)
-class QueryKeys:
-    """Keys and values of the tokens of queries of one length, so far."""
-
-    keys: tuple[Tensor, ...]  # for each layer (queries, kv_heads, tokens, head_dim)
-    values: tuple[Tensor, ...]
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens of each query."""
-        return self.keys[0].shape[2]
-
-    def chosen(self, queries: Tensor) -> "QueryKeys":
-        """Return the keys of some of the queries, any of them more than once."""
-        return QueryKeys(*(tuple(layer[queries] for layer in kind) for kind in (self.keys, self.values)))
+QueryKeys = list[tuple[Tensor, Tensor]]
+"""Keys and values of the tokens of queries so far: for each layer (queries, kv_heads, tokens, head_dim)."""
 
 
 @dataclass(frozen=True)
@@ -214,20 +200,13 @@ class BlockSearchModel(nn.Module):
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
         lengths = torch.tensor([len(row) for row, _ in laid_out], device=self.device)
         ids = pad_sequence([torch.from_numpy(row) for row, _ in laid_out], batch_first=True).to(self.device)
-        positions = torch.arange(ids.shape[1], device=self.device)
-        filled = positions < lengths[:, None]  # (documents, tokens)
-        hidden = self.decoder.model.embed_tokens(ids)
-        keys, values = [], []
-        layers = list(self.decoder.model.layers)
-        for layer in layers:
-            query, key, value = self._projected(layer, hidden, positions)
-            keys.append(key.transpose(0, 1)[:, filled])  # (kv_heads, tokens of all documents, head_dim)
-            values.append(value.transpose(0, 1)[:, filled])
-            if layer is not layers[-1]:  # nothing reads the documents' last hidden states
-                mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
-                hidden = _after_attention(layer, hidden, mixed)
+        filled = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]  # (documents, tokens)
+        layers = self.decoder.model(input_ids=ids, use_cache=True).past_key_values.layers
+        # (kv_heads, tokens of all documents, head_dim)
+        keys = tuple(layer.keys.transpose(0, 1)[:, filled] for layer in layers)
+        values = tuple(layer.values.transpose(0, 1)[:, filled] for layer in layers)
         cut = sum(is_cut for _, is_cut in laid_out)
-        return DocumentKeys(tuple(keys), tuple(values), lengths, torch.tensor(codes, device=self.device), cut)
+        return DocumentKeys(keys, values, lengths, torch.tensor(codes, device=self.device), cut)
 
     def read_queries(
         self,
@@ -244,20 +223,18 @@ class BlockSearchModel(nn.Module):
         what each layer attends to.
         """
         settings = self.settings
-        first = DOCUMENT_TOKENS + (before.tokens if before else 0)
+        first = DOCUMENT_TOKENS + (before[0][0].shape[2] if before else 0)
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
-        routing, keys, values = torch.empty(0), [], []
+        routing, kept = torch.empty(0), QueryKeys()
         attended, places = documents.documents, None  # the documents of a layer, and their tokens; None: all
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
                 attended, places = len(selected), documents.tokens_of(selected)
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
-                key = torch.cat([before.keys[number], key], 2)
-                value = torch.cat([before.values[number], value], 2)
-            keys.append(key)
-            values.append(value)
+                key, value = (torch.cat(both, 2) for both in zip(before[number], (key, value), strict=True))
+            kept.append((key, value))
             of_documents = documents.keys[number], documents.values[number]
             if places is not None:
                 of_documents = of_documents[0][:, places], of_documents[1][:, places]
@@ -272,7 +249,7 @@ class BlockSearchModel(nn.Module):
             hidden = _after_attention(layer, hidden, mixed)
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
         logits = (self.decoder.model.norm(hidden) @ head.T).float()
-        return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
+        return Read(logits, kept, routing, selected)
 
     def query_ids(self, query: str) -> Tensor:
         """Lay out a query as a batch of one: (1, tokens)."""
