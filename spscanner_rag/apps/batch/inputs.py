@@ -189,8 +189,7 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             continue
         for endings, kind in ((TABLES, tables), (tuple(KINDS), documents)):
             inside, _, told = regular_files(path, endings)
-            parts = {file: PurePath(file).relative_to(path).parts for file in inside}
-            if own := sorted(file for file in inside if not any(part[0] == "_" for part in parts[file])):
+            if own := sorted(file for file in inside if f"{os.sep}_" not in file[len(path) - 1 :]):
                 kind += own
                 notes += told
                 break

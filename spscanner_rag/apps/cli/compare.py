@@ -143,29 +143,23 @@ def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
     if value is None:
         return {}
     words = value.split(",")
-    are_numbers = all(re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII) for word in words)
-    if not are_numbers or len(words) not in (1, len(units)):
+    numbers = [int(word) for word in words if re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII)]
+    if len(numbers) < len(words) or len(words) not in (1, len(units)):
         raise ValueError(
             f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
         )
-    numbers = [int(word) for word in words]
     if len(numbers) == 1:  # "sentence" too: a scanner ranks sentences whatever the units are
         return dict.fromkeys(["sentence", *units], numbers[0])
     return dict(zip(units, numbers, strict=True))
 
 
 def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
-    if value is None:
-        return []
-    spans = []
-    for word in value.split(","):
-        match = _SPAN.fullmatch(word)
-        if match is None:
-            raise ValueError(
-                f"--evidence: got {word!r}; expected START-END,..., such as 120-188, in characters from 0"
-            )
-        spans.append((int(match[1]), int(match[2])))
-    return spans
+    matches = [_SPAN.fullmatch(word) for word in value.split(",")] if value is not None else []
+    if None in matches:
+        raise ValueError(
+            f"--evidence: got {value!r}; expected START-END,..., such as 120-188, in characters from 0"
+        )
+    return [(int(match[1]), int(match[2])) for match in matches if match]
 
 
 def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str:
