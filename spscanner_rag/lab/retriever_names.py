@@ -3,15 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from spscanner_rag import baselines  # its names import their modules when they are used
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Segmenter
-
-if TYPE_CHECKING:
-    from spscanner_rag.scanner import Scanner
 
 KINDS = {
     "scanner": "scanner or scanner:MODEL, the Single-Pass Scanner (default: the bundled checkpoint)",
@@ -30,6 +27,8 @@ KINDS = {
     "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
     "which B reads the best sentences of each unit by A, N tokens of them",
 }
+
+_ALONE = ("scanner", "bm25", "dense", "latechunking", "lateinteraction")  # names without a model
 
 _STAGES = re.compile(r"(?P<first>[^>]+)>(?P<second>.+?)(?:@(?P<best>[1-9]\d{0,8})(?P<tokens>tokens)?)?")
 
@@ -84,8 +83,12 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     trusted: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     match kind:
         case "scanner":
+            from spscanner_rag.retrieval.shared_scanners import shared_scanner
+
             own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
-            return shared_scanner_of(name, options, **own)
+            if model and options.tokenizer is not None:
+                own["tokenizer"] = options.tokenizer
+            return shared_scanner(model or None, device=device, dtype=dtype, **own)
         case "bm25":
             return baselines.BM25(unit, keep_texts=keep)
         case "dense":
@@ -118,16 +121,6 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
 
 
-def shared_scanner_of(name: str, options: Options, **own: Any) -> "Scanner":  # noqa: ANN401 - as `Scanner`'s
-    """The scanner with a name such as "scanner:MODEL"; ``own`` are further arguments of its loading."""
-    from spscanner_rag.retrieval.shared_scanners import shared_scanner
-
-    model = NameParts.of(name).model or None
-    if model and options.tokenizer is not None:
-        own["tokenizer"] = options.tokenizer
-    return shared_scanner(model, device=options.device, dtype=options.dtype, **own)
-
-
 def check_name(name: str) -> None:
     """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
     kind, model, parts = NameParts.of(name)
@@ -136,16 +129,11 @@ def check_name(name: str) -> None:
             "retriever 'remote': got an address with a user or a password, which every report would show; "
             f"expected {KINDS[kind]}"
         )
-    if kind not in KINDS or (":" in name and not model):
+    if kind not in KINDS:
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
-    if kind == "bm25" and model:
-        raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
-    own_model = ("crossencoder", "mamba", "propositions", "blocksearch")
-    if not model and kind in (*own_model, "remote", "hybrid"):
-        lacks = {"hybrid": "the retrievers to add", "remote": "an address"}.get(kind, "a model name")
-        raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
-    if kind == "cascade" and not parts:
-        raise ValueError(f"retriever {name!r} has no two stages; expected {KINDS[kind]}")
+    lacks_model = not model and (kind not in _ALONE or ":" in name)
+    if lacks_model or (kind == "bm25" and model) or (kind == "cascade" and not parts):
+        raise ValueError(f"got the retriever {name!r}; expected {KINDS[kind]}")
     for part in parts:
         check_name(part)
 

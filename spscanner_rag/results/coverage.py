@@ -54,26 +54,6 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
     return ranks
 
 
-def coverage_recall_at(
-    units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int]
-) -> dict[int, float]:
-    """Share of the evidence sentences at least half inside the best k units, for each k of ``cutoffs``.
-
-    Raises ``ValueError`` if there is no evidence sentence or a cut-off is below 1.
-    """
-    if min(cutoffs, default=1) < 1:
-        raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
-    check_evidence(sentences)
-    ranks = evidence_ranks(units, scores, sentences)
-    return {k: float((ranks <= k).mean()) for k in cutoffs}
-
-
-def check_evidence(sentences: Spans) -> None:
-    """Raise ``ValueError`` if there is no evidence sentence."""
-    if not len(sentences.starts):
-        raise ValueError("got no evidence sentence; recall needs at least one")
-
-
 def relevant_units(
     starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
 ) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ class EvaluationOptions:
     )
     skip_bad: bool = option(False, "Count bad lines and go on.")
     context_ablation: bool = option(
-        False, "Also each scanner on single units, on chunks and on windows of 1,024 tokens."
+        False, "Also each scanner on single units, and on chunks of 1,024 tokens."
     )
     calibration: bool = option(
         False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."

@@ -69,19 +69,15 @@ class Chart:
     width, height, left, right, top, bottom = 560, 300, 54, 14, 14, 44
 
     @property
-    def step(self) -> float:
-        """The distance of two lines of the grid."""
-        return 0.2 if self._highest > 0.5 else 0.1 if self._highest > 0.2 else 0.05
-
-    @property
     def most(self) -> float:
-        """The share at the top: the next line above all values."""
-        return min(1.0, self.step * math.ceil(self._highest / self.step - 1e-9))
+        """The share at the top: the next fifth above all values."""
+        shares = [float(share["value"]) for own in self.series for share in own if share]
+        return 0.2 * math.ceil(max([0.05, *shares]) / 0.2 - 1e-9)
 
     @property
     def lines(self) -> list[float]:
         """The shares that have a line of the grid."""
-        return [number * self.step for number in range(round(self.most / self.step) + 1)]
+        return [number * self.most / 4 for number in range(5)]
 
     def x(self, tick: int, series: int | None = None) -> float:
         """The place of a tick, and of one of the series beside it."""
@@ -94,10 +90,6 @@ class Chart:
         """The height of a share, counted from the top."""
         inside = min(max(share, 0.0), self.most)
         return self.top + (self.height - self.top - self.bottom) * (1 - inside / self.most)
-
-    @property
-    def _highest(self) -> float:
-        return max([0.05, *(float(share["value"]) for own in self.series for share in own if share)])
 
 
 def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:

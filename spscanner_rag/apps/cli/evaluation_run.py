@@ -18,7 +18,7 @@ from spscanner_rag.apps.cli.options import RetrieverOptions, tell
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
-from spscanner_rag.lab.evaluation.ablation import ablated, ablations, scanners_among
+from spscanner_rag.lab.evaluation.ablation import CONTEXTS, Chunked, ablations
 from spscanner_rag.lab.evaluation.answer_run import (
     AnswerSet,
     answer_from,
@@ -120,9 +120,8 @@ def _study_of(data: Sequence[Path], options: EvaluationOptions) -> tuple[Study, 
     documents, bad = (read_chunking(data[0]), 0) if exact else _documents(data, options)
     if is_corpus:
         return corpus_study_of(settings, documents, plan, *sample), documents, bad
-    scanners = scanners_among(settings) if options.context_ablation else []
     study = study_of(
-        [*settings, *(shorter for name in scanners for shorter in ablations(name))],
+        [*settings, *(ablations(settings) if options.context_ablation else ())],
         documents,
         plan,
         *sample,
@@ -146,18 +145,16 @@ def _scorers(
     options: EvaluationOptions, loading: Options, study: Study, documents: int
 ) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
     """The scorers by name and by setting; a missing one is reported before any work."""
-    asked = list(options.settings)
     if study.of_corpora:
         # a text is one of many, and comes back with the next question
         kinds = {*options.units, "sentence", "chunk"}
         loading = replace(loading, keep_texts=documents * len(kinds))
-        asked += study.stages
+    asked = [*study.settings, *study.stages]
     loaded = {name: scorer_of(name, loading) for name in dict.fromkeys(each.retriever for each in asked)}
     scorers = {setting: loaded[setting.retriever] for setting in asked}
-    if options.context_ablation:
-        for name in scanners_among(options.settings):
-            scorers |= ablated(name, loading)
-            loaded.setdefault(name, scorer_of(name, loading))  # whose variants they are
+    for setting, scorer in scorers.items():
+        for variant in setting.variants:  # of a scanner
+            scorers[setting] = Chunked(scorer, CONTEXTS[variant])  # type: ignore[arg-type]
     return loaded, scorers
 
 

@@ -6,46 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.retriever_names import NameParts, Options, shared_scanner_of
+from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled, Scorer, never
+from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.units import Unit
 
-CONTEXT_TOKENS = 1024  # the paper's short context
+CONTEXTS = {"sentence alone": 1, "chunk of 1,024 tokens alone": 1024}
+"""Tokens of the texts that are read, by variant; 1,024 are the paper's short context."""
 
-VARIANTS = ("sentence alone", "chunk of 1,024 tokens alone", "1,024 tokens")
 
-
-def scanners_among(settings: Sequence[Setting]) -> list[str]:
-    """The names of the scanners that a run compares; the bundled one's if there is none."""
+def ablations(settings: Sequence[Setting]) -> list[Setting]:
+    """Each scanner that a run compares, else the bundled one, with both shorter contexts."""
     names = dict.fromkeys(s.retriever for s in settings if NameParts.of(s.retriever).kind == "scanner")
-    return list(names) or ["scanner"]
-
-
-def ablations(name: str = "scanner") -> list[Setting]:
-    """The settings of a scanner's three shorter contexts."""
-    return [Setting(name, variants=(variant,)) for variant in VARIANTS]
-
-
-def ablated(name: str, options: Options) -> dict[Setting, Scorer]:
-    """A scanner, by its name, with three shorter contexts.
-
-    The first reads its units alone. The second reads independent chunks, as the paper does. The third reads
-    half-overlapping windows and averages their logits; its lexical channel knows the whole document.
-    """
-    scanner = shared_scanner_of(name, options)
-    windows = shared_scanner_of(name, options, window_tokens=CONTEXT_TOKENS)
-    scorers = Chunked(scanner), Chunked(scanner, CONTEXT_TOKENS), windows
-    return dict(zip(ablations(name), scorers, strict=True))
+    return [Setting(name, variants=(variant,)) for name in names or ["scanner"] for variant in CONTEXTS]
 
 
 class Chunked:
     """Scores every chunk of whole units as a text of its own, with its own lexical statistics.
 
-    A unit of more than ``max_tokens`` is a chunk of its own, so by default every unit is.
+    A unit of more than ``max_tokens`` is a chunk of its own, so with 1 every unit is.
     """
 
-    def __init__(self, scanner: Scanner, max_tokens: int = 1) -> None:
+    def __init__(self, scanner: Scanner, max_tokens: int) -> None:
         self.scanner, self.max_tokens = scanner, max_tokens
         self.scorers = (scanner,)  # whose units are scored
 

@@ -14,7 +14,6 @@ from typing import Any, Self, get_args, get_origin
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import (
-    OtherRunError,
     append_records,
     complete_lines,
     earlier_run,
@@ -84,7 +83,6 @@ class RecordFile:
         records = [_read(line, f"{self.path}, line {number}") for number, line in complete_lines(self.path)]
         content = {"format": _FORMAT, **arguments}
         if "retrievers" in arguments:
-            _check_known(records, known, self.path)
             content["retrievers"] = {**known, **arguments["retrievers"]}
         self.records = {record.key: record for record in records}
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,15 +121,6 @@ def _read(line: bytes, where: str) -> Record:
             f"{where}: expected the record of a question, got {error}; delete this line, and its question "
             "is asked again, or give another --out"
         ) from None
-
-
-def _check_known(records: Iterable[Record], known: Mapping[str, Any], path: Path) -> None:
-    for name in dict.fromkeys(record.retriever for record in records):
-        if name.partition(", ")[0] not in known:  # without its variants
-            raise OtherRunError(
-                f"{path}: got records of {name!r:.80}, whose model run.json does not identify; give another "
-                "--out, or delete the folder to measure all again"
-            )
 
 
 def _fits(value: object, kind: object) -> bool:

@@ -32,7 +32,6 @@ from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
 from spscanner_rag.results.coverage import (
     Spans,
-    coverage_recall_at,
     evidence_ranks,
     evidence_sentences,
     relevant_units,
@@ -277,11 +276,10 @@ def measure(
     for start, end in zip(*evidence, strict=True):
         inside = np.minimum(units.spans.ends, end) - np.maximum(units.spans.starts, start)
         held += 2 * inside >= end - start
-    metrics = {
-        f"{name}@{k}": value
-        for name, order in (("recall", scores), ("best_recall", held.astype(np.float64)))
-        for k, value in coverage_recall_at(units.spans, order, evidence, cutoffs).items()
-    }
+    metrics = {}
+    for name, order in (("recall", scores), ("best_recall", held.astype(np.float64))):
+        ranks = evidence_ranks(units.spans, order, evidence)
+        metrics |= {f"{name}@{k}": float((ranks <= k).mean()) for k in cutoffs}
     measured = ranking_metrics(scores, held > 0, cutoffs, missed=() if held.any() else (1.0,))
     # recall is of sentences, and err for graded documents
     metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}

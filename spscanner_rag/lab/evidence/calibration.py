@@ -98,12 +98,9 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
         step = np.linalg.solve(curvature, gradient)
         if gradient @ step < 1e-22:  # about twice what the loss is above its minimum
             break
-        size, loss = 1.0, _log_loss(fitted, y)
-        while size > 1e-10 and _log_loss(features @ (weights - size * step), y) > loss:
-            size /= 2
-        if size <= 1e-10:  # rounding errors hide any further decrease
-            break
-        weights -= size * step
+        while _log_loss(features @ (weights - step), y) > _log_loss(fitted, y):
+            step /= 2
+        weights -= step
     slope, shift = weights.tolist()
     return slope / spread, shift - slope * centre / spread
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.answers.scores import normalized
-from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidence_ranks
+from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks
 from spscanner_rag.results.selection import rank
 
 CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
@@ -116,7 +116,6 @@ def recall_at_budgets(
 
     Count the tokens of all settings with one tokenizer.
     """
-    check_evidence(sentences)
     recalls = {}
     for budget in budgets:
         kept = units_within(scores, tokens, budget)

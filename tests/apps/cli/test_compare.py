@@ -110,8 +110,8 @@ def test_bad_files_are_found_before_a_model_is_loaded(
     [
         (["-q", " \n"], "--query: got ' \\n'; expected a question"),
         (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names separated by commas"),
-        (["--retrievers", "bm25:x"], "bm25 takes no model name; expected bm25"),
-        (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
+        (["--retrievers", "bm25:x"], "got the retriever 'bm25:x'; expected bm25"),
+        (["--retrievers", "crossencoder"], "got the retriever 'crossencoder'; expected crossencoder:MODEL"),
         (["--retrievers", "scanner:./absent"], "./absent: no such folder"),
         (["--unit", "word"], "unit is 'word'; expected one of sentence, chunk, passage, document"),
         (["--unit", "chunk,chunk"], "a name twice"),

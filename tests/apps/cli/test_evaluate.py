@@ -19,7 +19,7 @@ from spscanner_rag.text.units import Unit
 
 from .conftest import Output, Run, read_lines, write_lines
 
-SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
+SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
 TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
 

@@ -5,20 +5,18 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.lab.evaluation.ablation import Chunked, ablated, ablations, scanners_among
+from spscanner_rag.lab.evaluation.ablation import CONTEXTS, Chunked, ablations
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.retriever_names import Options
 from spscanner_rag.scorers import Request
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.fakes import words
 
-CPU = Options(device="cpu", dtype="float32")
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 
 
 def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
-    alone = Chunked(tiny_scanner)
+    alone = Chunked(tiny_scanner, 1)
     units = tiny_scanner.segment(TEXT)
     got = alone.score_units("Which otter?", TEXT, units)
     expected = [tiny_scanner.scan("Which otter?", TEXT[unit.start : unit.end]).logits[0] for unit in units]
@@ -46,29 +44,23 @@ def test_chunks_are_as_long_as_they_may_be(most: int, chunks: list[int]) -> None
 
 
 def test_names_that_files_of_runs_have() -> None:
-    assert [setting.name for setting in ablations()] == [
-        "scanner, sentence alone",
-        "scanner, chunk of 1,024 tokens alone",
-        "scanner, 1,024 tokens",
-    ]
-    assert list(ablated("scanner", CPU)) == ablations()
     asked = [Setting("bm25"), Setting("scanner:a"), Setting("scanner:b"), Setting("scanner:a", "chunk")]
-    assert scanners_among(asked) == ["scanner:a", "scanner:b"]
-    assert scanners_among(asked[:1]) == ["scanner"]
+    short = ["sentence alone", "chunk of 1,024 tokens alone"]
+    assert [setting.name for setting in ablations(asked[:1])] == [f"scanner, {each}" for each in short]
+    own = [f"{name}, {each}" for name in ("scanner:a", "scanner:b") for each in short]
+    assert [setting.name for setting in ablations(asked)] == own
 
 
 def test_a_published_scanner_reads_its_own_units_alone(published_checkpoint: Path) -> None:
     """A unit that fills the chunk is read as the reference segmenter gives it, not as the document has it."""
-    name = f"scanner:{published_checkpoint}"
-    alone, chunks, windows = ablated(name, CPU).values()
-    assert isinstance(windows, Scanner)
-    assert windows.window_tokens == 1024
+    scanner = Scanner.from_pretrained(published_checkpoint, device="cpu", dtype="float32")
+    alone, chunks = (Chunked(scanner, tokens) for tokens in CONTEXTS.values())
     text = "It rained.\n   It froze. We left.\n\n" * 30
-    units = windows.segment(text)
+    units = scanner.segment(text)
     assert any(unit.model_text.strip() != text[unit.start : unit.end] for unit in units)
     got = alone.score_units("Which day?", text, units[:3])
     for unit, logit in zip(units, got, strict=False):
         read = Unit(0, unit.end - unit.start, unit.model_text.strip())
-        own = windows.score_units("Which day?", text[unit.start : unit.end], [read])
+        own = scanner.score_units("Which day?", text[unit.start : unit.end], [read])
         np.testing.assert_allclose(logit, own[0], atol=1e-4)
     assert chunks.score_units("Which day?", text, units).shape == (len(units),)

@@ -63,19 +63,6 @@ def test_damaged_records_are_told_by_file_and_line(tmp_path: Path, line: str, me
     assert path.read_bytes() == before
 
 
-def test_a_retriever_that_run_json_does_not_identify(tmp_path: Path) -> None:
-    RecordFile(tmp_path, {"retrievers": {"r": {}}}).add([Record.read(json.dumps(GOOD))])
-    RecordFile(tmp_path, {"retrievers": {"other": {}}})
-    varied = Record.read(json.dumps(GOOD | {"retriever": "r, first tenth"}))
-    RecordFile(tmp_path, {"retrievers": {"r": {}}}).add([varied])
-    content = json.loads((tmp_path / "run.json").read_bytes())
-    assert set(content["retrievers"]) == {"r", "other"}
-    del content["retrievers"]["r"]
-    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(OtherRunError, match=r"records of 'r', whose model run\.json does not identify"):
-        RecordFile(tmp_path, {"retrievers": {"r": {}}})
-
-
 DIGEST, OTHER = "ab" * 32, "cd" * 32
 
 

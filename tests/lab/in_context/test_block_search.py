@@ -122,7 +122,7 @@ def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Pat
     np.testing.assert_allclose(scorer.score_units(QUERY, TEXT, units), ours, atol=1e-4)
     copy = pickle.loads(pickle.dumps(scorer))
     np.testing.assert_allclose(copy.score_units(QUERY, TEXT, units), ours, atol=1e-4)
-    with pytest.raises(ValueError, match="'blocksearch' needs a model name"):
+    with pytest.raises(ValueError, match="got the retriever 'blocksearch'"):
         check_name("blocksearch")
     with pytest.raises(ValueError, match="query"):
         scorer.score_units_many([(" ", TEXT, units)])
