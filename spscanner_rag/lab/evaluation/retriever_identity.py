@@ -44,8 +44,8 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         return identity
     models = [] if kind in _DENSE else [model]
     if kind in _DENSE or kind == "propositions":  # which are ranked by all-MiniLM-L6-v2
-        own = model if kind in _DENSE and model else "minilm"
-        preset = PRESETS.get(own, Preset(own))
+        embedder = model if kind in _DENSE and model else "minilm"
+        preset = PRESETS.get(embedder, Preset(embedder))
         models += [installed(each) for each in (preset.model, preset.query_model) if each]
     return identity | {"files": _digests(filter(None, map(_folder, models)))}
 

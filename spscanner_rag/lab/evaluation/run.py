@@ -276,7 +276,7 @@ def measure(
     for start, end in zip(*evidence, strict=True):
         inside = np.minimum(units.spans.ends, end) - np.maximum(units.spans.starts, start)
         held += 2 * inside >= end - start
-    metrics = {}
+    metrics: dict[str, float] = {}
     for name, order in (("recall", scores), ("best_recall", held.astype(np.float64))):
         ranks = evidence_ranks(units.spans, order, evidence)
         metrics |= {f"{name}@{k}": float((ranks <= k).mean()) for k in cutoffs}
