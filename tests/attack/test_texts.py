@@ -71,7 +71,7 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
         both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
         compared = Retrievals(text[:20], TextFile(query, text), both, (), (), query)
         with attempt(f"writers: {kind}"):
-            assert not INVISIBLE.search(render_documents([scanned], 1, io.StringIO()))
+            assert not INVISIBLE.search(render_documents([scanned], io.StringIO()))
             assert not INVISIBLE.search(render_text([compared], io.StringIO()))
             check_page(render_report(query, text[:20], [scanned]))
             check_page(render_comparisons([compared]))

@@ -173,9 +173,7 @@ def scan(
         scanned = reading.scanned(asked, selection)
         if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
             scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
-        output.write(
-            documents, _rendered(output, asked, scanner.checkpoint.source, scanned, neighbours, places)
-        )
+        output.write(documents, _rendered(output, asked, scanner.checkpoint.source, scanned, places))
     if query is not None and threshold is not None and not any(each.picks for each in scanned):
         raise typer.Exit(1)
 
@@ -266,7 +264,6 @@ def _rendered(
     query: str,
     model: str,
     scanned: list[ScannedDocument],
-    context: int,
     offsets: Offsets,
 ) -> str | bytes:
     match output.form:
@@ -292,4 +289,4 @@ def _rendered(
         case _:
             from spscanner_rag.apps.pages.terminal import render_documents
 
-            return render_documents(scanned, context, output.stream(sys.stdout))
+            return render_documents(scanned, output.stream(sys.stdout))

@@ -7,7 +7,7 @@ highlighting are off.
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TextIO, TypeVar
 
 from rich.console import Console
@@ -73,14 +73,14 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
     return capture.get()
 
 
-def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
+def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> str:
     """The text view of scanned documents, in the colours and width of ``stream``; only terminals get them.
 
     Documents without a selected sentence are only counted, if there are others.
     """
     console = open_console(stream)
     found = [scanned for scanned in documents if scanned.picks] or documents
-    shown = captured(console, found, lambda scanned: _print_document(console, scanned, context))
+    shown = captured(console, found, partial(_print_document, console))
     if is_unclear(documents):
         shown = f"{NOT_CLEAR}\n\n{shown}"
     if len(found) < len(documents):
@@ -95,7 +95,7 @@ def render_documents(documents: Sequence[ScannedDocument], context: int, stream:
     return shown + last_line.get()
 
 
-def _print_document(console: Console, scanned: ScannedDocument, context: int) -> None:
+def _print_document(console: Console, scanned: ScannedDocument) -> None:
     result, ranks = scanned.result, scanned.ranks
     size = f"{len(result.text):,} characters, {len(result.logits):,} sentences"
     name = line_of(console, name_of(scanned.document.path), "bold")
@@ -103,7 +103,7 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int) ->
     if not scanned.picks:
         highest = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
         console.print(Text(f"No sentence was selected; {highest}."))
-    for best, first, last in _stretches(scanned, context):
+    for best, first, last in _stretches(scanned):
         console.print()
         place = scanned.document.where(int(result.starts[best]))
         console.print(line_of(console, place, "cyan"), soft_wrap=True)
@@ -113,25 +113,12 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int) ->
             print_sentence(console, scanned.document.text[start:end], facts)
 
 
-def _stretches(scanned: ScannedDocument, context: int) -> list[tuple[int, int, int]]:
-    """First pick, and first and last sentence, of each run of picks and selected neighbours, ``context`` away.
-
-    They come in the order of the picks; those that meet are one.
-    """
-    starts = scanned.result.starts
-    chosen = {passage.start for passage in scanned.passages}
-    near: set[int] = set()
-    picks = list(map(scanned.number, scanned.picks))
-    for number in picks:
-        for step in (-1, 1):
-            other, stop = number, number + step * context
-            near.add(number)
-            while other != stop and 0 <= other + step < len(starts) and int(starts[other + step]) in chosen:
-                other += step
-                near.add(other)
-    found = {number: run for run in runs(sorted(near)) for number in range(run[0], run[1] + 1)}
+def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
+    """First pick, and first and last sentence, of each run of passages with a pick, in the order of the picks."""
+    chosen = sorted(map(scanned.number, scanned.passages))
+    found = {number: run for run in runs(chosen) for number in range(run[0], run[1] + 1)}
     ordered: dict[tuple[int, int], int] = {}
-    for number in picks:
+    for number in map(scanned.number, scanned.picks):
         ordered.setdefault(found[number], number)
     return [(pick, *run) for run, pick in ordered.items()]
 

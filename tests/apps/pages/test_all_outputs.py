@@ -163,7 +163,7 @@ def compared(name: str) -> Retrievals:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
     for stream in (io.StringIO(), terminal):
-        for shown in (render_documents([scanned(name)], 1, stream), render_text([compared(name)], stream)):
+        for shown in (render_documents([scanned(name)], stream), render_text([compared(name)], stream)):
             check_plain(re.sub(r"\x1b\[[\d;]*m", "", shown), "" if stream is terminal else name)
     print_facts("Facts", [(name, name)], sys.stdout)
     shown = capsys.readouterr().out

@@ -156,7 +156,7 @@ def test_it_is_said_where_nothing_clearly_answers(says: tuple[float | None, ...]
         for document, probability in zip(documents, says, strict=True)
     ]
     assert (NOT_CLEAR in text_of(checked(*scanned).root)) == unclear
-    assert render_documents(scanned, 0, io.StringIO()).startswith(NOT_CLEAR) == unclear
+    assert render_documents(scanned, io.StringIO()).startswith(NOT_CLEAR) == unclear
 
 
 def test_the_strip_shows_where_the_picks_stand() -> None:

@@ -31,7 +31,7 @@ def view(
 def test_a_pipe_gets_one_line_a_sentence() -> None:
     long = "The fourth " + "goes on and on and " * 20 + "ends."
     scanned = view(f"First one. |\nSecond one.|\r\n Third\n one. |{long}", logits=[-1, -2, 5, 0.5])
-    assert render_documents([scanned], 1, io.StringIO()).splitlines() == [
+    assert render_documents([scanned], io.StringIO()).splitlines() == [
         f"a.txt {len(scanned.document.text)} characters, 4 sentences",
         "",
         "3:2",
@@ -50,7 +50,7 @@ def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
         max_tokens=3,
         count_tokens=lambda text: len(re.findall(r"\w+", text)),
     )
-    lines = render_documents([words], 2, io.StringIO()).splitlines()
+    lines = render_documents([words], io.StringIO()).splitlines()
     shown = ["  1  0.953  One.", "            Two.", "", "1:21", "  2  0.881  Four."]
     assert lines[2:] == ["1:1", *shown]
 
@@ -58,7 +58,7 @@ def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
 def test_neighbours_that_meet_are_shown_once() -> None:
     logits = [0, 2, 0, 1, -1, -1, -1, -1, 3]
     scanned = view("|".join(f"S{number}. " for number in range(9)), top_k=3, logits=logits)
-    lines = render_documents([scanned], 1, io.StringIO()).splitlines()
+    lines = render_documents([scanned], io.StringIO()).splitlines()
     assert [
         line.split()[-1] for line in lines if line.startswith(" ")
     ] == "S7. S8. S0. S1. S2. S3. S4.".split()
@@ -68,21 +68,21 @@ def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
     document = TextFile("a.txt", "One two. Three.")
     scored = ScanResult("?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split()))  # type: ignore[arg-type]
     shown = select_together([document] * 2, [scored] * 2, Selection(top_k=2))
-    assert render_documents(shown, 0, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
+    assert render_documents(shown, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
     counted = select_together([document], [replace(scored, tokens_read=40)], Selection(top_k=1))
-    assert render_documents(counted, 0, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
+    assert render_documents(counted, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
 
 
 def test_ranks_follow_the_score_in_any_order() -> None:
     scanned = view("One. |Two. |Three.", top_k=3, context=0, logits=[1, 3, 2])
     in_document_order = replace(scanned, passages=scanned.result.select())
-    lines = render_documents([in_document_order], 0, io.StringIO()).splitlines()
+    lines = render_documents([in_document_order], io.StringIO()).splitlines()
     assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["3", "1", "2"]
 
 
 def test_nothing_selected_and_nothing_to_select() -> None:
     nothing = view("One. |Two.", threshold=0.9, path="-")
-    shown = render_documents([nothing, view(" ")], 1, io.StringIO())
+    shown = render_documents([nothing, view(" ")], io.StringIO())
     assert shown.splitlines() == [
         "standard input 10 characters, 2 sentences",
         "No sentence was selected; the best score is 0.500.",
@@ -94,7 +94,7 @@ def test_nothing_selected_and_nothing_to_select() -> None:
 
 def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.StringIO) -> None:
     scanned = view("Before. |" + "Many words are in this sentence. " * 5 + "|After.", logits=[0, 5, 0])
-    shown = render_documents([scanned], 1, terminal)
+    shown = render_documents([scanned], terminal)
     assert "\x1b[2mBefore." in shown
     assert "\x1b[2mAfter." in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
