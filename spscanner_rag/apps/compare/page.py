@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.apps.compare.verdict import leaders, verdict
+from spscanner_rag.apps.compare.verdict import verdict
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.labels import short_labels, short_names
 from spscanner_rag.apps.pages.quotes import readable
@@ -118,7 +118,6 @@ class _Column:
         self.number, self.label, self.retrieval, self.document = number, label, retrieval, document
         self.picks = [_Shown(document, number, pick) for pick in retrieval.picks]
         self.only = [shown for shown in self.picks if shown.pick.only]
-        self.leads = number in document.leaders
 
     def ticks(self) -> Iterator[_Tick]:
         """The strip, from left to right: the picks, better ones taller, above the evidence."""
@@ -147,7 +146,6 @@ class _Document:
 
     def __init__(self, number: int, comparison: Retrievals, title: str) -> None:
         self.number, self.comparison, self.title = number, comparison, title
-        self.leaders = leaders(comparison)
         labels = short_labels([retrieval.name for retrieval in comparison.retrievals])
         self.verdict = verdict(comparison, labels)
         self.columns = [

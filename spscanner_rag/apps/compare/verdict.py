@@ -22,16 +22,18 @@ def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
     return f"The {len(labels)} retrievers {agreed}. Pass --evidence to see which one is right."
 
 
-def leaders(comparison: Retrievals) -> list[int]:
-    """Columns, from 1, of the retrievers that found most evidence, and it earliest; empty if none or all."""
-    marks = [(number, -rank) for number, rank in _found(comparison)]
-    columns = [column for column, mark in enumerate(marks, start=1) if mark == max(marks)]
-    return columns if len(columns) < len(marks) else []
-
-
 def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
-    found = _found(comparison)
+    found = []  # for each retriever, how many evidence sentences, and the best rank of a pick that overlaps one
+    for retrieval in comparison.retrievals:
+        pairs = zip(comparison.evidence_sentences, retrieval.found, strict=True)
+        spans = [span for span, is_found in pairs if is_found]
+        ranks = [
+            pick.rank
+            for pick in retrieval.picks
+            if any(pick.start < end and start < pick.end for start, end in spans)
+        ]
+        found.append((len(spans), min(ranks, default=0)))
     most = max(number for number, _ in found)
     if most == 0:
         return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
@@ -49,18 +51,3 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
         if number < most
     ]
     return f"{who} found {all_of}{where}{f'; {listed(others)}' if others else ''}."
-
-
-def _found(comparison: Retrievals) -> list[tuple[int, int]]:
-    """For each retriever, how many evidence sentences it found, and the best rank of a pick that overlaps one."""
-    found = []
-    for retrieval in comparison.retrievals:
-        pairs = zip(comparison.evidence_sentences, retrieval.found, strict=True)
-        spans = [span for span, is_found in pairs if is_found]
-        ranks = [
-            pick.rank
-            for pick in retrieval.picks
-            if any(pick.start < end and start < pick.end for start, end in spans)
-        ]
-        found.append((len(spans), min(ranks, default=0)))
-    return found

@@ -3,7 +3,7 @@
 import pytest
 
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.apps.compare.verdict import leaders, verdict
+from spscanner_rag.apps.compare.verdict import verdict
 from spscanner_rag.files.documents import TextFile
 
 
@@ -57,17 +57,3 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
     assert verdict(data, ["scanner", "bm25", "dense"]) == (
         "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3; dense found none."
     )
-
-
-@pytest.mark.parametrize(
-    ("found", "starts", "columns"),
-    [
-        ([(True, True), (True, False), (False, False)], (0, 0, 0), [1]),
-        ([(False, True), (True, False), (False, False)], (0, 0, 9), [1, 2]),
-        ([(True,), (True,)], (0, 0), []),  # all are equal
-        ([(False,), (False,)], (0, 0), []),
-        ([(True,)], (0,), []),
-    ],
-)
-def test_who_leads(found: list[tuple[bool, ...]], starts: tuple[int, ...], columns: list[int]) -> None:
-    assert leaders(compared(*found, starts=starts)) == columns
