@@ -201,15 +201,12 @@ def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
 
 def reduction_metadata(text: str, pruned: str, count_tokens: Callable[[str], int] | None) -> dict[str, float]:
     """The share of a piece's characters that pruning saves, from 0 to 1, and of its tokens if they are counted."""
-    saved = {"spscanner_character_reduction": _reduction(len, text, pruned)}
-    if count_tokens is not None:
-        saved["spscanner_token_reduction"] = _reduction(count_tokens, text, pruned)
-    return saved
-
-
-def _reduction(count: Callable[[str], int], text: str, pruned: str) -> float:
-    whole = count(text)
-    return max(0.0, 1 - count(pruned) / whole) if whole else 0.0
+    counters = {"character": len, "token": count_tokens}
+    return {
+        f"spscanner_{name}_reduction": max(0.0, 1 - count(pruned) / max(count(text), 1))
+        for name, count in counters.items()
+        if count is not None
+    }
 
 
 def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> Span:

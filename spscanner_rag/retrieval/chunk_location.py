@@ -12,9 +12,6 @@ SHORTEST_OVERLAP = 16  # minimum overlap of two chunks, in characters; a shorter
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
-# No white space has a higher code point.
-_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
-
 
 class Location(NamedTuple):
     """A span of the source; not ``exact`` if its white space differs from the chunk's."""
@@ -62,8 +59,8 @@ class ChunkLocator:
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:
         """The source without white space, and the position of each remaining character in it: (characters,)."""
-        codes = np.frombuffer(self.source.encode("utf-32-le", "surrogatepass"), np.uint32)
-        return "".join(self.source.split()), np.flatnonzero(~_IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)])
+        places = (at for at, character in enumerate(self.source) if not character.isspace())
+        return "".join(self.source.split()), np.fromiter(places, np.int64)
 
 
 def share_text(texts: Sequence[str]) -> bool:

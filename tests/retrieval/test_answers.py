@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.answers import GAP, kept_pieces, pruned_text, reduction_metadata
+from spscanner_rag.retrieval.answers import GAP, kept_pieces, pruned_text
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from tests.retrieval.searching import search
@@ -118,14 +117,3 @@ def check_parts(text: str, pruned: str) -> None:
         position = text.find(line, position)
         assert position >= 0
         position += len(line)
-
-
-@pytest.mark.parametrize(
-    ("text", "pruned", "share"), [("", "", 0), ("abcd", "abcd", 0), ("abcd", "a", 0.75), ("ab", "a\nb", 0)]
-)
-def test_what_pruning_saved(text: str, pruned: str, share: float) -> None:
-    assert reduction_metadata(text, pruned, None) == {"spscanner_character_reduction": share}
-    assert reduction_metadata("a bc", "a", lambda text: len(text.split())) == {
-        "spscanner_character_reduction": 0.75,
-        "spscanner_token_reduction": 0.5,
-    }

@@ -1,7 +1,7 @@
 """Every span that is returned indexes the document that the chunks were cut from."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -35,13 +35,7 @@ def texts(draw: st.DrawFn) -> str:
 def corpora(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
     """Documents, and some or all of their chunks, out of order."""
     count = draw(st.integers(1, 3))
-    by_page = draw(st.booleans())
-    wholes = [
-        Document(
-            draw(texts()), metadata={"source": "one.pdf" if by_page else f"{n}.txt", "page": n}, id=str(n)
-        )
-        for n in range(count)
-    ]
+    wholes = [Document(draw(texts()), metadata={"source": str(n)}, id=str(n)) for n in range(count)]
     size = draw(st.integers(8, 200))
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size,
@@ -69,16 +63,9 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
 def check_spans(
     found: Sequence[Document], wholes: Sequence[Document], exact: bool, merged: bool = False
 ) -> None:
-    by_name = {(d.metadata["source"], d.metadata["page"]): d.page_content for d in wholes}
     for result in found:
-        text = by_name[result.metadata["source"], result.metadata["page"]]
+        text = wholes[int(result.metadata["source"])].page_content
         span = text[result.metadata["start_index"] : result.metadata["end_index"]]
-        if "spscanner_continued_page" in result.metadata:
-            check_span_over_pages(result, span, by_name)
-            continue
-        if exact and result.metadata["start_index"] == -1:  # a part of it is on a page that was not given
-            assert len({d.metadata["source"] for d in wholes}) < len(wholes)
-            continue
         assert len(span) == len(result.page_content)
         if exact:
             assert span == result.page_content
@@ -88,21 +75,6 @@ def check_spans(
         else:  # white space that the splitter dropped is put back by its length
             assert span.split() == result.page_content.split()
     assert len({d.id for d in found}) == len(found)
-
-
-def check_span_over_pages(result: Document, span: str, by_name: Mapping[tuple[str, int], str]) -> None:
-    """A sentence that runs over a page break has its first part in one page and its last part in another."""
-    metadata = result.metadata
-    last = by_name[metadata["source"], metadata["spscanner_continued_page"]]
-    rest = last[metadata["spscanner_continued_start"] : metadata["spscanner_continued_end"]]
-    assert metadata["spscanner_continued_page"] > metadata["page"]
-    if metadata["start_index"] == -1:  # a part of it is on a page of which no chunk was given
-        assert result.page_content.endswith(rest)
-    elif metadata["spscanner_continued_page"] == metadata["page"] + 1:
-        assert result.page_content == f"{span}\n{rest}"
-    else:
-        assert result.page_content.startswith(f"{span}\n")
-        assert result.page_content.endswith(f"\n{rest}")
 
 
 @settings(max_examples=40)
