@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -159,12 +160,8 @@ def read(
     sources: dict[Hashable, str] = {}
     pieces: list[Piece] = []
     groups = [group_of(document, document_key) for document in documents]
-    members: dict[str, list[int]] = {}
-    for number, group in enumerate(groups):
-        if group is not None:
-            members.setdefault(group, []).append(number)
-    positions = _positions(documents, members.values())
-    cut_up = _cut_up(documents, members.values())
+    many = {group for group, count in Counter(groups).items() if group is not None and count > 1}
+    cut_up = _cut_up(documents, (number for number, group in enumerate(groups) if group in many))
     for number, document in enumerate(documents):
         start = start_of(document)
         held = wholes.holding(document) if wholes else []
@@ -180,6 +177,8 @@ def read(
             start, whole = 0, True
             # One id may belong to several texts.
             source = ("whole", stable_name(document), document.page_content)
+        pages = (page_number(document.metadata.get(key)) for key in _PAGES)
+        position = next((page for page in pages if page is not None), None)
         pieces.append(
             Piece(
                 text=document.page_content,
@@ -187,20 +186,19 @@ def read(
                 source=source,
                 start=start,
                 group=groups[number],
-                position=positions.get(number),
-                page=number in positions,
+                position=position,
+                page=position is not None and groups[number] is not None,
                 last=whole and complete,
             )
         )
     return [ReadText(joined, documents) for joined in join_pieces(pieces, sources)]
 
 
-def _cut_up(documents: Sequence[Document], groups: Iterable[Sequence[int]]) -> set[int]:
+def _cut_up(documents: Sequence[Document], numbers: Iterable[int]) -> set[int]:
     """Indices of the chunks without ``start_index``: those of one `parent_name` whose texts share a part."""
     of_parent: dict[str, list[int]] = {}
-    for numbers in groups:
-        for number in numbers if len(numbers) > 1 else ():
-            of_parent.setdefault(parent_name(documents[number]), []).append(number)
+    for number in numbers:
+        of_parent.setdefault(parent_name(documents[number]), []).append(number)
     cut = (own for own in of_parent.values() if share_text([documents[n].page_content for n in own]))
     return {number for own in cut for number in own}
 
@@ -208,15 +206,6 @@ def _cut_up(documents: Sequence[Document], groups: Iterable[Sequence[int]]) -> s
 def page_of(document: Document) -> object:
     """What the metadata say about the document's page; None if nothing."""
     return next((document.metadata[key] for key in _PAGES if document.metadata.get(key) is not None), None)
-
-
-def _positions(documents: Sequence[Document], groups: Iterable[Sequence[int]]) -> dict[int, float | None]:
-    """Page numbers, from the first key that is a number in all documents of a group."""
-    positions: dict[int, float | None] = {}
-    for numbers in groups:
-        by_key = ({n: page_number(documents[n].metadata.get(key)) for n in numbers} for key in _PAGES)
-        positions |= next((pages for pages in by_key if None not in pages.values()), {})
-    return positions
 
 
 class Wholes:
