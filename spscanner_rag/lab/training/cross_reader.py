@@ -29,9 +29,6 @@ QUESTIONS, WINDOWS = 4, 5
 NOISE = 0.03
 """Deviation of what is added to the cosines by which wrong windows are drawn."""
 
-NEAR_MISSES = 0.3
-"""Share of questions that are exchanged for their near miss."""
-
 THRESHOLD_WEIGHT = 0.5
 _DRAWN = 200  # sentences around which windows may be laid
 
@@ -49,8 +46,8 @@ class CrossTraining(Finetuning):
 
     A question is read with windows around sentences that answer it and around those that the encoder, as it was,
     finds likeliest. The loss is that of the right sentences among all (softmax), and, with `THRESHOLD_WEIGHT`,
-    that of the logit 0, which the wrong ones must stay below and the right ones exceed; for a near miss, and for
-    a question that its document leaves open, all must stay below.
+    that of the logit 0, which the wrong ones must stay below and the right ones exceed; for a question that its
+    document leaves open, all must stay below.
 
     At the first step the logit is the cosine of question and sentence, which are read together.
     """
@@ -95,19 +92,16 @@ class CrossTraining(Finetuning):
         name = rng.choices(sorted(self.sources), self._shares)[0]
         sentences, questions = rng.choice(self.sources[name].documents)
         question = rng.choice(questions)
-        ids, relevant = question.ids, question.relevant
-        answers = set(relevant.tolist())
-        if question.near_miss is not None and rng.random() < NEAR_MISSES:
-            ids, answers = question.near_miss, set()
+        answers = set(question.relevant.tolist())
         noise = np.random.default_rng(rng.getrandbits(32)).normal(0, NOISE, len(sentences))
         likely = np.argsort(-(self._cosines(sentences, question) + noise))[:_DRAWN].tolist()
-        first = rng.sample(relevant.tolist(), min(2, len(relevant)))
+        first = rng.sample(sorted(answers), min(2, len(answers)))
         order = [*first, *(number for number in likely if number not in first)]
         tokens = Sentences(len(sentences), sentences.__getitem__, reader.window_tokens)
         laid = laid_around(order, tokens, WINDOWS)
         marked = [number in answers for window in laid for number in range(*window)]
         windows = [[tokens[number] for number in range(*window)] for window in laid]
-        return Example(ids[: reader.question_tokens], windows, torch.tensor(marked))
+        return Example(question.ids[: reader.question_tokens], windows, torch.tensor(marked))
 
     def _cosines(self, sentences: list[list[int]], question: Asked) -> NDArray[np.float32]:
         if id(sentences) not in self._vectors:

@@ -22,7 +22,6 @@ from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.sentences import WINDOW_TOKENS, TokenEncoder, TokenizedSentences
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
-from spscanner_rag.lab.training.near_misses import names_of, near_miss
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
@@ -52,7 +51,6 @@ class Asked(NamedTuple):
 
     ids: list[int]
     relevant: NDArray[np.int64]
-    near_miss: list[int] | None = None  # the tokens of one that is left open
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Stretch(NamedTuple):
                 stop += 1
         inside = [
             Asked(ids, relevant[(relevant >= first) & (relevant < stop)] - first)
-            for ids, relevant, _ in rng.sample(answered, len(answered))
+            for ids, relevant in rng.sample(answered, len(answered))
             if ((relevant >= first) & (relevant < stop)).any()
         ]
         place = next((i for i, asked in enumerate(inside) if asked.ids == chosen.ids), 0)
@@ -127,20 +125,12 @@ def read_sources(
 def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], list[Asked]]:
     units = SentenceSegmenter().segment(document.text)
     spans, asked = Spans.of(units), []
-    rng = random.Random(document.doc_id)
-    names = names_of(document.text)
     for question in document.questions:
         relevant = np.flatnonzero(relevant_units(spans.starts, spans.ends, question.evidence))
         is_open = not question.answerable or not question.evidence
         if is_open or (0 < len(relevant) <= MOST_EVIDENCE and not question.ambiguous):
-            changed = None if is_open else near_miss(question, document, names, rng)
-            asked.append(
-                Asked(
-                    encoder.question_ids(folded(question.text)),
-                    relevant[:0] if is_open else relevant,
-                    None if changed is None else encoder.question_ids(folded(changed)),
-                )
-            )
+            ids = encoder.question_ids(folded(question.text))
+            asked.append(Asked(ids, relevant[:0] if is_open else relevant))
     return [encoder.ids(unit.model_text) for unit in fold_units(units)], asked
 
 

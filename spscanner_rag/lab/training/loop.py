@@ -4,7 +4,8 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -45,11 +46,6 @@ class StepReport:
     tokens: int
     tokens_per_second: float
 
-    def record(self) -> dict[str, object]:
-        """The step's line of the log."""
-        rounded = {"loss": round(self.loss, 5), "gradient_norm": round(self.gradient_norm, 4)}
-        return asdict(self) | rounded | {"tokens_per_second": round(self.tokens_per_second)}
-
 
 class Objective(Protocol):
     """What is learned: an endless, repeatable supply of examples, and their loss."""
@@ -67,8 +63,7 @@ class Objective(Protocol):
 class Trainer:
     """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
-    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. The examples of
-    ``skipped_steps`` are left out, as `training_run.steps_before` counts them.
+    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due.
     """
 
     def __init__(
@@ -79,11 +74,9 @@ class Trainer:
         out: Path,
         workers: int = 0,
         inputs: Inputs | None = None,
-        skipped_steps: int = 0,
     ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
-        self._inputs, self._skipped = inputs or {}, skipped_steps
-        self._objective, self._workers = objective, workers
+        self._inputs, self._objective, self._workers = inputs or {}, objective, workers
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
@@ -96,8 +89,8 @@ class Trainer:
             model.use_kernels(self.kernels.kernels)
             # plain torch keeps 15 MB of each token at 1.3b, more than a GPU holds; a CPU's kernels keep little
             model.backbone.recomputes = model.device.type != "cpu"
-        self.log = TrainingLog(out / LOG_FILE)
-        self.log.keep_until(self.step)
+        self.log = out / LOG_FILE  # an object for each step and each validation, with its "step"
+        keep_until(self.log, self.step)
 
     def run(self) -> Iterator[StepReport]:
         """Train to the recipe's last step, reporting after each."""
@@ -105,10 +98,9 @@ class Trainer:
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
-        steps = range(self._skipped + self.step, self._skipped + last)
-        for drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
+        for drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
             report = self._one_step(drawn, started)
-            self.log.append(report.record())
+            append_records(self.log, [asdict(report)])
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
             yield report
@@ -191,34 +183,15 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
 
 
-class TrainingLog:
-    """A JSON Lines file: one object for each step and each validation, with its ``step``."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def append(self, record: Mapping[str, object]) -> None:
-        """Add a record."""
-        append_records(self.path, [record])
-
-    def keep_until(self, step: int) -> None:
-        """Drop the records after a step: the run will repeat those steps."""
-        if self.path.exists():
-            kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
-            write_whole(self.path, "".join(kept))
-
-    def has_validation(self, step: int) -> bool:
-        """True if the validation after a step is on record."""
-        return any(record["step"] == step and "validation" in record for record in self._records())
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        for _, line in complete_lines(self.path):
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and isinstance(record.get("step"), int):
-                yield record
+def keep_until(log: Path, step: int) -> None:
+    """Drop the records of a JSON Lines file after a step: the run will repeat those steps."""
+    kept = []
+    for _, line in complete_lines(log):
+        with suppress(ValueError, TypeError, KeyError):  # what is no record is dropped
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+    if log.exists():
+        write_whole(log, b"".join(kept))
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:

@@ -2,7 +2,7 @@
 
 import copy
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.files.json_files import append_records
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.inputs import inputs_of
 from spscanner_rag.lab.training.loop import StepReport, Trainer
@@ -55,12 +56,7 @@ class TrainingRun:
         self.start = self.stage.start()
         inputs["tokenizer"] = sha256(self.start.tokenizer.to_str().encode()).hexdigest()
         objective = self.stage.objective(self.start)
-        skipped = steps_before(self.start.settings.training, recipe)
-        if skipped:
-            notify(f"leaves out the examples of {skipped:,} steps, which the base was trained on")
-        self.trainer = trainer = Trainer(
-            self.start.model, objective, recipe, files.out, workers, inputs, skipped
-        )
+        self.trainer = trainer = Trainer(self.start.model, objective, recipe, files.out, workers, inputs)
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
@@ -71,8 +67,7 @@ class TrainingRun:
         None without documents to validate on.
         """
         at = self.trainer.step
-        # a base is validated before its first step; a resumed run may lack the validation of its last step
-        if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
+        if self._is_due(at):  # a base before its first step; a resumed run may lack that of its last step
             self._validate(on_validation)
         for report in self.trainer.run():
             on_step(report)
@@ -103,7 +98,7 @@ class TrainingRun:
             self._report(validation, on_validation)
 
     def _report(self, validation: Validation, on_validation: OnValidation) -> None:
-        self.trainer.log.append({"step": self.trainer.step, "validation": validation.measures})
+        append_records(self.trainer.log, [{"step": self.trainer.step, "validation": validation.measures}])
         on_validation(self.trainer.step, validation)
 
     def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:
@@ -139,24 +134,3 @@ def _stage_of(files: RunFiles, recipe: Recipe) -> type[EvidenceStage]:
     if recipe.stage != "reranker":
         return EvidenceStage if recipe.stage == "evidence" else EmbedderStage
     return TransformerStage if is_transformer(files.base) else RerankerStage
-
-
-def steps_before(record: object, recipe: Recipe) -> int:
-    """Steps of the recipe that would draw the examples which earlier runs drew with the same stage and seed.
-
-    A run from a trained base begins after these, since examples that a model has read teach it little and are
-    soon learned by heart. What ``record``, from the base's settings, does not give as numbers counts as none.
-    """
-    examples, batch = 0, recipe.sequences_per_step
-    while isinstance(record, Mapping):
-        drawn = record.get("recipe")
-        drawn = drawn if isinstance(drawn, Mapping) else {}
-        stage = record.get("stage", drawn.get("stage", "evidence"))
-        if stage == recipe.stage and drawn.get("seed", 0) == recipe.seed:
-            examples += _count(record.get("steps")) * _count(drawn.get("sequences_per_step", batch))
-        record = record.get("before")
-    return -(-examples // batch)
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0

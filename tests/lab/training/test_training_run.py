@@ -19,13 +19,12 @@ from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
-from spscanner_rag.lab.training.data.examples import Example
 from spscanner_rag.lab.training.loop import LOG_FILE
-from spscanner_rag.lab.training.recipe import Recipe, read_recipe
+from spscanner_rag.lab.training.recipe import read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lab.training.state_file import STATE_FILE
-from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
+from spscanner_rag.lab.training.training_run import TrainingRun
 from tests.lab.training.conftest import RECIPE, SHAPE
 from tests.lexical.tables import table_of
 
@@ -270,7 +269,7 @@ def test_the_best_weights_are_saved_and_survive_a_kill(
     assert [step for step, _ in run("killed")] == [4, 6, 6]
     resumed = load_checkpoint(tmp_path / "killed").model.backbone.embedding.weight
     torch.testing.assert_close(resumed, embedding)
-    assert [step for step, _ in run("killed")] == [6]  # a finished run has nothing left to do
+    assert [step for step, _ in run("killed")] == [6, 6]  # a finished run has nothing left to train
 
 
 def test_a_base_that_training_makes_worse_is_kept(
@@ -325,47 +324,3 @@ def test_a_run_resumes_only_with_its_inputs(
     assert f"{STATE_FILE} is the state of a run with other inputs: {what} has other content" in error
     assert "give the same again to resume it, or another --out to start again" in error
     assert content(finished.out) == saved
-
-
-EIGHT = Recipe(sequences_per_step=8, seed=3)
-
-
-def run_record(steps: object = 100, stage: str = "evidence", **recipe: object) -> dict[str, Any]:
-    return {"stage": stage, "steps": steps, "recipe": {"sequences_per_step": 8, "seed": 3} | recipe}
-
-
-@pytest.mark.parametrize(
-    ("record", "steps"),
-    [
-        (None, 0),
-        (run_record(sequences_per_step=12), 150),
-        (run_record(5, sequences_per_step=7), 5),  # 35 examples in steps of 8
-        (run_record(seed=4), 0),
-        (run_record(stage="reranker"), 0),
-        (run_record() | {"before": run_record(20) | {"before": run_record(seed=0)}}, 120),
-        ({"steps": 10, "recipe": {"seed": 3}}, 10),  # the record of the first runs names no stage
-        (run_record("many") | {"before": run_record(-5) | {"before": run_record(True)}}, 0),
-        (run_record() | {"recipe": "lost", "before": [1]}, 0),
-    ],
-)
-def test_steps_before(record: object, steps: int) -> None:
-    assert steps_before(record, EIGHT) == steps
-
-
-def test_a_run_from_a_trained_base_draws_other_examples(
-    once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = replace(read_recipe(once.folder / "recipe.toml"), steps=2, keep_best=False)
-    files = once.files(tmp_path / "out", str(once.out))
-    run = TrainingRun(files, recipe, CPU)
-    drawn: list[int] = []
-    source, tokens = run.trainer._objective, run.trainer._objective.example
-
-    def example(number: int, length: int) -> Example:
-        drawn.append(number)
-        return tokens(number, length)
-
-    monkeypatch.setattr(source, "example", example)
-    run.train(lambda report: None, lambda step, validation: None)
-    assert drawn == list(range(8, 12))  # the base read eight: four steps of two
-    assert steps_before(load_checkpoint(files.out).settings.training, recipe) == 6

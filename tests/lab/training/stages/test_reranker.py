@@ -21,7 +21,7 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective
 from spscanner_rag.lab.training.stages.reranker import RerankerStage, as_reranker, validate
 from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
-from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
+from spscanner_rag.lab.training.training_run import TrainingRun
 from spscanner_rag.mamba2.config import Mamba2Config
 
 BIRDS = ("heron", "plover", "curlew", "swift", "wren", "robin", "linnet", "osprey")
@@ -319,7 +319,6 @@ def test_a_transformer_is_trained_as_a_reranker_is(
     found = loaded.score_texts("Who signed?", texts)
     assert np.ptp(found) > 1e-3
     np.testing.assert_allclose(found, scores(run, "Who signed?", texts), atol=1e-5)
-    again = TrainingRun(
-        replace(own, base=str(own.out), out=tmp_path / "further"), recipe, torch.device("cpu")
-    )
-    assert steps_before(again.start.settings.training, recipe) == 12
+    further = replace(own, base=str(own.out), out=tmp_path / "further")
+    record = TrainingRun(further, recipe, torch.device("cpu")).start.settings.training
+    assert record["steps"] == 12
