@@ -3,11 +3,9 @@
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
@@ -71,7 +69,7 @@ class BM25(CollectionBaseline):
         self.k1, self.b, self.language = k1, b, language
         self._indexes: TextCache[tuple[bm25s.BM25 | None, str]] = TextCache(keep_texts)
         self._counted: TextCache[tuple[list[Counter[str]], str]] = TextCache(keep_texts)
-        self._collections: dict[str, _CollectionWords] = {}  # by language
+        self._collections: dict[str, tuple[object, list[str], float]] = {}  # by language
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """BM25 scores, 0 and above, with the units of the text as the corpus: (units,)."""
@@ -92,21 +90,32 @@ class BM25(CollectionBaseline):
 
     def _among(self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex) -> Scores:
         counted, language = self._counted.get(text, units, lambda: self._count(text, units))
-        known = self._collections.get(language)
-        if known is None or known.index() is not collection or known.n_units != collection.n_units:
-            occurrences = collection.occurrences()
-            words = self._words(collection.vocabulary[: len(occurrences)], language)
-            stems = [found[0] if found else None for found in words]
-            known = self._collections[language] = _CollectionWords.of(collection, occurrences, stems)
+        stems, mean_words = self._stems(collection, language)
         wanted = list(dict.fromkeys(self._words([query], language)[0]))
-        idf = known.idf(collection, wanted)
+        places = {stem: number for number, stem in enumerate(wanted)}
+        columns = np.array([places.get(stem, -1) for stem in stems], np.int64)
+        counts = collection.count(columns, len(wanted))
+        frequency = np.bincount(counts.stems, minlength=len(wanted))
+        idf = np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))  # as Lucene has it
         scores = np.zeros(len(units))
         for number, times in enumerate(counted):
-            norm = self.k1 * (1 - self.b + self.b * times.total() / known.mean_words)
+            norm = self.k1 * (1 - self.b + self.b * times.total() / mean_words)
             scores[number] = sum(
                 rarity * times[word] / (times[word] + norm) for word, rarity in zip(wanted, idf, strict=True)
             )
         return scores.astype(np.float32)
+
+    def _stems(self, collection: CollectionIndex, language: str) -> tuple[list[str], float]:
+        """The stems of a collection's words, and the mean number of words of a unit, which are kept."""
+        key = (weakref.ref(collection), collection.n_units)
+        kept = self._collections.get(language)
+        if kept is None or kept[0] != key:
+            occurrences = collection.occurrences()
+            words = self._words(collection.vocabulary[: len(occurrences)], language)
+            stems = [found[0] if found else "" for found in words]
+            counted = occurrences[np.array([bool(stem) for stem in stems], bool)].sum()
+            kept = self._collections[language] = key, stems, max(float(counted) / max(key[1], 1), 1e-9)
+        return kept[1:]
 
     def _count(self, text: str, units: Sequence[Unit]) -> tuple[list[Counter[str]], str]:
         words, language = self._words_of(text, units)
@@ -150,30 +159,3 @@ class BM25(CollectionBaseline):
             show_progress=False,
         )
         return words
-
-
-@dataclass(frozen=True, slots=True)
-class _CollectionWords:
-    """The stems of a collection's words, and the mean number of words of a unit."""
-
-    index: "weakref.ref[CollectionIndex]"
-    n_units: int
-    stems: list[str | None]  # of the words of the vocabulary
-    mean_words: float
-
-    @classmethod
-    def of(
-        cls, collection: CollectionIndex, occurrences: NDArray[np.int64], stems: list[str | None]
-    ) -> "_CollectionWords":
-        counted = np.array([stem is not None for stem in stems], bool)
-        n_units = collection.n_units
-        mean = float(occurrences[counted].sum()) / max(n_units, 1)
-        return cls(weakref.ref(collection), n_units, stems, max(mean, 1e-9))
-
-    def idf(self, collection: CollectionIndex, wanted: Sequence[str]) -> NDArray[np.float64]:
-        """Lucene's idf of each wanted stem: (wanted,)."""
-        column = {stem: number for number, stem in enumerate(wanted)}
-        columns = np.array([-1 if stem is None else column.get(stem, -1) for stem in self.stems], np.int64)
-        counts = collection.count(columns, len(wanted))
-        frequency = np.bincount(counts.stems, minlength=len(wanted))
-        return np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))
