@@ -9,6 +9,7 @@ from spscanner_rag.lexical.bm25 import tempered, text_scores
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import MatchOptions, lexical_scores, match_query
 from spscanner_rag.lexical.words import index_words
+from tests.lexical.slow_bm25 import slow_bm25, slow_idf
 
 
 def test_large_z_scores_grow_by_their_logarithm() -> None:
@@ -45,20 +46,8 @@ def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
     scores = lexical_scores(asked, COMPARED)
     statistics = scores.statistics.texts
     assert statistics is not None
-    lengths = [sum(len(index_words([unit]).numbers) for unit in text) for text in TEXTS]
-    stems = [{"repair": 1, "lighthous": 1, "saltmer": 1}, {"lighthous": 1}, {}]
-    rarity = {"repair": 1, "lighthous": 2, "saltmer": 1}
-    mean = sum(lengths) / 3
-    whole = [
-        sum(
-            math.log1p((3 - rarity[stem] + 0.5) / (rarity[stem] + 0.5))
-            * times
-            * 2.5
-            / (times + 1.5 * (0.25 + 0.75 * length / mean))
-            for stem, times in own.items()
-        )
-        for own, length in zip(stems, lengths, strict=True)
-    ]
+    idf = {"repair": slow_idf(3, 1), "lighthous": slow_idf(3, 2), "saltmer": slow_idf(3, 1)}
+    whole = slow_bm25([["".join(text)] for text in TEXTS], 0, idf)
     z = (np.array(whole) - np.mean(whole)) / np.std(whole)
     units = np.mean(scores.standardized(), axis=0)  # none is above 4 here
     assert max(map(np.max, scores.standardized())) < 4

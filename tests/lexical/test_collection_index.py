@@ -3,8 +3,8 @@
 import copy
 import pickle
 import re
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -174,22 +174,14 @@ def test_damaged_arrays(name: str, value: object, message: str) -> None:
 
 def test_threads_add_and_ask() -> None:
     index = CollectionIndex()
-    errors: list[BaseException] = []
 
     def work(thread: int) -> None:
-        try:
-            for number in range(20):
-                index.add(f"{thread}-{number}", ["The ship left. ", "Snow."])
-                index.statistics("ship", AROUND)
-        except BaseException as error:
-            errors.append(error)
+        for number in range(20):
+            index.add(f"{thread}-{number}", ["The ship left. ", "Snow."])
+            index.statistics("ship", AROUND)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
     assert len(index) == 120
     assert index.statistics("ship", PLAIN_MATCH).idf[0] == pytest.approx(np.log1p(120.5 / 120.5))
 

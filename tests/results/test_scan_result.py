@@ -258,22 +258,12 @@ def test_a_notebook_shows_the_best_sentences_and_nothing_acts() -> None:
     assert "0 sentences" in result_of([], [])._repr_html_()
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9), st.floats(-5, 5, width=32)), max_size=20),
-    st.integers(1, 50),
-)
-def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, int, float]], parts: int) -> None:
-    starts, ends, place = [], [], 0
-    for length, gap, _ in sentences:
-        starts.append(place + gap)
-        ends.append(place + gap + length)
-        place = ends[-1]
-    characters = place + 3
-    logits = [logit for *_, logit in sentences]
-    result = ScanResult("q", "x" * characters, starts, ends, logits)  # type: ignore[arg-type]
+@given(st.lists(st.tuples(st.integers(1, 40), st.floats(-5, 5, width=32)), max_size=20), st.integers(1, 50))
+def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, float]], parts: int) -> None:
+    result = result_of(["x" * length for length, _ in sentences], [logit for _, logit in sentences], "   ")
     expected = [0.0] * parts
-    for start, end, score in zip(starts, ends, result.scores.tolist(), strict=True):
-        for part in {character * parts // characters for character in range(start, end)}:
-            expected[part] = max(expected[part], score)
-    if parts <= characters:  # else a character is wider than a part
+    for one in result.sentences:
+        for part in {place * parts // len(result.text) for place in range(one.start, one.end)}:
+            expected[part] = max(expected[part], one.score)
+    if parts <= len(result.text):  # else a character is wider than a part
         assert result.profile(parts).tolist() == pytest.approx(expected)

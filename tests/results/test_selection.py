@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.results import Passage, ScanResult, Selection
@@ -32,7 +32,8 @@ def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = words) 
         ends.append(len(text))
         text += draw(GAPS)
     logits = draw(st.lists(LOGITS, min_size=len(lengths), max_size=len(lengths)))
-    return ScanResult("q", text, starts, ends, logits, count_tokens)
+    numbers = st.lists(st.integers(0, 4), min_size=len(lengths), max_size=len(lengths)).map(sorted)
+    return ScanResult("q", text, starts, ends, logits, count_tokens, draw(st.none() | numbers))
 
 
 TOP_K = st.one_of(
@@ -59,9 +60,13 @@ class PlainSelection:
         order = sorted(range(n), key=lambda i: (-float(self.result.logits[i]), i))[:allowed]
         return [i for i in order if threshold is None or self.result.sentences[i].score >= threshold]
 
+    def in_block(self, number: int, other: int) -> bool:
+        """Whether there is another sentence, in the block of this one."""
+        blocks = self.result.block_of
+        return 0 <= other < len(blocks) and blocks[other] == blocks[number]
+
     def all_of(self, picks: list[int], context: int) -> set[int]:
-        n = len(self.result.logits)
-        return {j for i in picks for j in range(i - context, i + context + 1) if 0 <= j < n}
+        return {j for i in picks for j in range(i - context, i + context + 1) if self.in_block(i, j)}
 
     def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
         """Of the longer of the two forms: one sentence a line, or as they stand with gaps marked."""
@@ -69,7 +74,7 @@ class PlainSelection:
         for place, number in enumerate(sorted(kept)):
             sentence = result.text[result.starts[number] : result.ends[number]]
             apart += ("\n" if place else "") + sentence
-            if number - 1 in kept:
+            if number - 1 in kept and self.in_block(number, number - 1):
                 as_it_stands += result.text[result.ends[number - 1] : result.starts[number]] + sentence
             else:
                 as_it_stands += ("\n" if place else "") + sentence
@@ -95,7 +100,7 @@ class PlainSelection:
             for distance in range(1, context + 1):
                 for side in list(open_sides):
                     neighbour = number + side * distance
-                    if not 0 <= neighbour < len(self.result.logits) or not take(neighbour):
+                    if not self.in_block(number, neighbour) or not take(neighbour):
                         open_sides.remove(side)
         return set(kept)
 
@@ -188,8 +193,8 @@ def test_merge(result: ScanResult, top_k: float | None, threshold: float | None,
         first, last = numbers(result, (parts[0], parts[-1]))
         assert last - first + 1 == len(parts)
     for left, right in pairwise(merged):
-        assert numbers(result, single).count(result.ends.tolist().index(left.end) + 1) == 0
-        assert left.end <= right.start
+        last, following = result.ends.tolist().index(left.end), result.starts.tolist().index(right.start)
+        assert following > last + 1 or not PlainSelection(result).in_block(last, following)
     assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
 
 
@@ -238,55 +243,6 @@ def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:
     assert scores[2] == pytest.approx(math.exp(-40), rel=1e-12)
     assert (np.diff(scores) >= 0).all()
     assert scores.dtype == np.float64
-
-
-# Blocks: as if each were a document of its own
-
-
-@st.composite
-def in_blocks(draw: st.DrawFn) -> tuple[ScanResult, list[ScanResult]]:
-    """A result with blocks, and a result for each of them alone, over the same text."""
-    whole = draw(results())
-    n = len(whole.logits)
-    blocks = np.sort(np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64))
-    counter = whole.count_tokens
-
-    def part(inside: Any) -> ScanResult:
-        return ScanResult(
-            "q", whole.text, whole.starts[inside], whole.ends[inside], whole.logits[inside], counter
-        )
-
-    alone = [part(blocks == block) for block in np.unique(blocks)]
-    return ScanResult("q", whole.text, whole.starts, whole.ends, whole.logits, counter, blocks), alone
-
-
-@settings(max_examples=60)
-@given(in_blocks(), THRESHOLD, CONTEXT, st.booleans())
-def test_blocks_are_selected_as_documents_of_their_own(
-    given_blocks: tuple[ScanResult, list[ScanResult]], threshold: float | None, context: int, merge: bool
-) -> None:
-    whole, alone = given_blocks
-    arguments: dict[str, Any] = {"top_k": None, "threshold": threshold, "context": context, "merge": merge}
-    expected = [passage for part in alone for passage in part.select(**arguments)]
-    assert list(whole.select(**arguments)) == expected
-
-
-@settings(max_examples=60)
-@given(in_blocks(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
-def test_budgets_hold_over_blocks(
-    given_blocks: tuple[ScanResult, list[ScanResult]],
-    counter: Callable[[str], int],
-    context: int,
-    max_tokens: int,
-) -> None:
-    whole, _ = given_blocks
-    arguments = {"top_k": 6, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
-    assert max(measured(whole, counter, arguments)) <= max_tokens
-    assert whole.blocks is not None
-    picked = set(numbers(whole, whole.select(top_k=6)))
-    for number in numbers(whole, whole.select(**arguments)):  # type: ignore[arg-type]
-        same = [other for other in picked if whole.blocks[other] == whole.blocks[number]]
-        assert any(abs(other - number) <= context for other in same)
 
 
 @pytest.mark.parametrize(
