@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.scorers import Request, ScanCancelled, score_batch
+from spscanner_rag.scorers import Request, ScanCancelled, never, score_batch
 from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a "), Unit(2, 3, "b")]
@@ -29,10 +29,6 @@ class ReturnsAll(Returns):
     def score_units_many(self, requests: Sequence[Request], *, cancelled: Any) -> Any:
         assert all(units for _, _, units in requests)
         return self.answer
-
-
-def never() -> bool:
-    return False
 
 
 @pytest.mark.parametrize(

@@ -132,12 +132,6 @@ def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def stems_of_query_words(words: tuple[str, ...], language: str = ENGLISH) -> tuple[str, ...]:
-    """The stem of each of `query_words`."""
-    return tuple(stems_of(list(words), language))
-
-
-@lru_cache(maxsize=16)
 def indexed_query(query: str, language: str = ENGLISH) -> TextWords:
     """The words of a query as those of a text of one unit."""
     return index_words([query.strip()], language)
@@ -146,7 +140,7 @@ def indexed_query(query: str, language: str = ENGLISH) -> TextWords:
 @lru_cache(maxsize=16)
 def query_stems(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     """The distinct stems of a query's words, in order."""
-    return tuple(dict.fromkeys(stems_of_query_words(query_words(query, language), language)))
+    return tuple(dict.fromkeys(stems_of(list(query_words(query, language)), language)))
 
 
 def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
@@ -193,7 +187,7 @@ class QueryOnWords:
         """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
         rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
         words = query_words(self.query, self.language)
-        query_rows, stems = rows_of(vectors, words, self.language), stems_of_query_words(words, self.language)
+        query_rows, stems = rows_of(vectors, words, self.language), stems_of(list(words), self.language)
         for first in range(0, len(words), _QUERY_WORDS_AT_ONCE):
             some = slice(first, first + _QUERY_WORDS_AT_ONCE)
             similar = vectors.similarities_of_rows(query_rows[some], rows)
