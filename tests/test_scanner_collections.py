@@ -48,17 +48,6 @@ def test_a_collection_of_one_text_changes_nothing(bundled: Scanner) -> None:
     np.testing.assert_array_equal(together.logits, bundled.scan(question, text).logits)
 
 
-def test_several_questions_of_one_collection(bundled: Scanner) -> None:
-    """A text that several questions are asked of is counted once, and each question has its own statistics."""
-    questions = ["How do I check the value of a field?", "What do snakes eat?"]
-    pairs = [(question, text) for question in questions for text in DOCUMENTS]
-    scanned = bundled.scan_many(pairs, together=True)
-    for question, first in zip(questions, (0, 3), strict=True):
-        own = bundled.scan_many([(question, text) for text in DOCUMENTS], together=True)
-        for left, right in zip(scanned[first : first + 3], own, strict=True):
-            np.testing.assert_allclose(left.logits, right.logits, atol=1e-4)
-
-
 @settings(deadline=None, max_examples=20)
 @given(st.permutations(range(4)), st.sampled_from(["", " \n", "Frogs."]))
 def test_ranking_follows_the_documents(tiny_scanner: Scanner, order: list[int], other: str) -> None:

@@ -38,17 +38,12 @@ QUERIES = st.one_of(
 
 
 @pytest.fixture(scope="session")
-def scanners(tiny_checkpoint: Path) -> dict[int, Scanner]:
-    """By tokens per pass."""
-    checkpoint = load_checkpoint(tiny_checkpoint)
-    return {tokens: Scanner(checkpoint, segment_tokens=tokens) for tokens in (1, 7, 64, 1000, 4096)}
-
-
-@pytest.fixture(scope="session")
-def windowed(windowed_checkpoint: Path) -> dict[int, Scanner]:
-    checkpoint = load_checkpoint(windowed_checkpoint)
+def scanners(tiny_checkpoint: Path, windowed_checkpoint: Path) -> dict[tuple[bool, int], Scanner]:
+    """By whether they read windows, and tokens per pass."""
     return {
-        tokens: Scanner(checkpoint, segment_tokens=tokens, local_files_only=True) for tokens in (7, 64, 4096)
+        (windowed, tokens): Scanner(checkpoint, segment_tokens=tokens, local_files_only=True)
+        for windowed, checkpoint in enumerate(map(load_checkpoint, (tiny_checkpoint, windowed_checkpoint)))
+        for tokens in (64, 1000, 4096)
     }
 
 
@@ -66,26 +61,17 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
             assert kept == expected_kept
 
 
-@settings(max_examples=100)
-@given(QUERIES, DOCUMENTS, st.sampled_from([64, 1000]))
-def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
-    scanner = scanners[4096]
+@settings(max_examples=160)
+@given(QUERIES, DOCUMENTS, st.booleans(), st.sampled_from([64, 1000]))
+def test_spans_and_logits(
+    scanners: dict[tuple[bool, int], Scanner], query: str, text: str, windowed: bool, segment_tokens: int
+) -> None:
+    scanner = scanners[windowed, 4096]
     expected = scanner.scan(query, text)
     check_result(expected, text)
     logits = scanner.score_units(query, text, scanner.segment(text))
     np.testing.assert_array_equal(logits, expected.logits)
-    check_equal(scanners[segment_tokens].scan(query, text), expected)
-
-
-@settings(max_examples=60)
-@given(DOCUMENTS)
-def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) -> None:
-    query, scanner = "Who signed it?", windowed[4096]
-    expected = scanner.scan(query, text)
-    check_result(expected, text)
-    logits = scanner.score_units(query, text, scanner.segment(text))
-    np.testing.assert_array_equal(logits, expected.logits)
-    check_equal(windowed[64].scan(query, text), expected)
+    check_equal(scanners[windowed, segment_tokens].scan(query, text), expected)
 
 
 @settings(max_examples=40)
@@ -95,15 +81,18 @@ def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) ->
     st.randoms(use_true_random=False),
 )
 def test_other_documents_beside_it(
-    scanners: dict[int, Scanner], pairs: list[tuple[str, str]], segment_tokens: int, order: random.Random
+    scanners: dict[tuple[bool, int], Scanner],
+    pairs: list[tuple[str, str]],
+    segment_tokens: int,
+    order: random.Random,
 ) -> None:
-    results = scanners[segment_tokens].scan_many(pairs)
+    results = scanners[False, segment_tokens].scan_many(pairs)
     assert len(results) == len(pairs)
     for (query, text), result in zip(pairs, results, strict=True):
         check_result(result, text)
-        check_equal(result, scanners[4096].scan(query, text))
+        check_equal(result, scanners[False, 4096].scan(query, text))
     shuffled = list(enumerate(pairs))
     order.shuffle(shuffled)
-    again = scanners[segment_tokens].scan_many([pair for _, pair in shuffled])
+    again = scanners[False, segment_tokens].scan_many([pair for _, pair in shuffled])
     for (number, _), result in zip(shuffled, again, strict=True):
         check_equal(result, results[number])

@@ -18,13 +18,6 @@ def spans(*pairs: tuple[int, int]) -> Spans:
     return Spans.of([Unit(start, end, "") for start, end in pairs])
 
 
-def test_half_a_sentence_is_enough() -> None:
-    chunks, scores = spans((0, 10), (10, 20), (20, 30)), np.array([0.0, 1.0, 0.5])
-    # half in the second best, less than half there, all in the best
-    ranks = evidence_ranks(chunks, scores, spans((22, 38), (23, 38), (12, 18)))
-    assert ranks.tolist() == [2, NEVER, 1]
-
-
 @settings(max_examples=60)
 @given(SPAN_LISTS, SPAN_LISTS, st.data())
 def test_equals_counting_characters(

@@ -8,16 +8,11 @@ from spscanner_rag.scan.prepare import PreparedText, QueryOnText
 from spscanner_rag.text.units import Unit
 
 
-def tokens_of(input_ids: np.ndarray, unit_ends: np.ndarray) -> PreparedText:
-    """A text of given tokens, each of one character; its units' strings do not matter to the sequence."""
-    places = np.arange(len(input_ids), dtype=np.int32)
-    return PreparedText([Unit(0, 1, "")] * len(unit_ends), input_ids, places, places + 1, unit_ends)
-
-
 def counted(unit_ends: list[int]) -> PreparedText:
-    """A document whose tokens are 100, 101, ..."""
+    """A document whose tokens are 100, 101, ..., each of one character; its units' strings do not matter."""
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
-    return tokens_of(places + 100, np.array(unit_ends, np.int64))
+    units = [Unit(0, 1, "")] * len(unit_ends)
+    return PreparedText(units, places + 100, places, places + 1, np.array(unit_ends, np.int64))
 
 
 def sequence_token_by_token(
