@@ -83,10 +83,6 @@ def save_checkpoint(
             raise CheckpointError(f"{got} for settings with {key} {wanted}; pass both or neither")
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
-    try:
-        json.dumps(settings.training)
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"settings.training: {error}; expected what JSON can hold") from None
     is_new = not folder.exists()
     staging = folder / f".{folder.name}-{uuid4().hex}.partial"
     try:
@@ -107,7 +103,7 @@ def save_checkpoint(
         (staging / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _replace_files(staging, folder)
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: of what JSON cannot hold
         reason = getattr(error, "strerror", None) or first_line(error)
         raise CheckpointError(
             f"{folder}: cannot write the checkpoint ({reason}); pass a folder that can be written"

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,9 +138,7 @@ def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: 
 
 SPECIAL: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
-    "a link to a pipe": lambda path: (os.mkfifo(path.with_name("pipe")), path.symlink_to("pipe")),
     "a device without an end": lambda path: path.symlink_to("/dev/zero"),
-    "a device without anything": lambda path: path.symlink_to("/dev/null"),
     "a link to itself": lambda path: path.symlink_to(path.name),
     "a link to nothing": lambda path: path.symlink_to("nothing.txt"),
     "a folder with an ending": lambda path: (path.parent / "inner").mkdir() or path.symlink_to("inner"),
@@ -169,15 +166,6 @@ def test_only_regular_files_of_a_folder_are_read(folder: Path, attempt: Attempt,
         assert "no regular files" in plan.notes[0]
 
 
-def test_a_socket_is_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)  # the path of a socket is short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind("s.txt")
-        told: list[str] = []
-        assert len(read_all(["."], told.append)) == 1
-        assert "no regular files" in told[0]
-
-
 def test_links_out_of_a_folder_are_told(folder: Path, tmp_path: Path) -> None:
     for number, name in enumerate(("secret.txt", "documents-of-another.txt")):
         (tmp_path / name).write_text("A secret.")
@@ -190,9 +178,9 @@ def test_links_out_of_a_folder_are_told(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
-@pytest.mark.parametrize("name", ["/proc/self/environ", "/proc/self/mem", "/proc/kmsg"])
-def test_files_of_the_system_are_not_read(folder: Path, name: str) -> None:
-    (folder / "system.txt").symlink_to(name)
+def test_files_of_the_system_are_not_read(folder: Path) -> None:
+    for name in ("environ", "mem"):
+        (folder / f"{name}.txt").symlink_to(f"/proc/self/{name}")
     told: list[str] = []
     assert len(read_all([str(folder)], told.append)) == 1
-    assert len(told) >= 1
+    assert told

@@ -55,7 +55,7 @@ def test_misfits_are_not_saved(tmp_path: Path, model: ScannerModel, tiny_tokeniz
     small = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=100, headdim=8))
     with refused("vocab_size is 100"):
         save_checkpoint(folder, small, ScannerSettings(), tiny_tokenizer)
-    with refused(r"settings\.training.*expected what JSON can hold"):
+    with refused("cannot write the checkpoint .*not JSON serializable"):
         save_checkpoint(folder, model, replace(SETTINGS, training={"when": object()}), None)
     with torch.no_grad():
         model.backbone.norm_f.weight[3] = 1e5
