@@ -5,17 +5,16 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
-from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.calibration import bins_of, calibration_error
 from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.retriever_names import Options
 from spscanner_rag.text.units import Unit
+from tests.fakes import ScoredBy
 
 from .conftest import Output, Run, read_lines, write_lines
 
@@ -130,28 +129,20 @@ def test_a_published_scanner_and_its_shorter_contexts(
     assert [row["second"] for row in tested] == ["bm25", *shorter]
 
 
-class Titled:
-    """In place of `Propositions`: keeps the title that it has for each text it scores."""
+def test_retrievers_get_the_titles(evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
 
-    seen: ClassVar[list[tuple[str, str]]] = []
+    def titled(name: str, options: Options) -> ScoredBy:
+        def logits(query: str, text: str, units: Sequence[Unit]) -> list[float]:
+            seen.append((options.titles or {})[text])
+            return [0.0] * len(units)
 
-    def __init__(self, *_: object, titles: dict[str, str], device: str) -> None:
-        self.titles = titles
+        return ScoredBy(logits)
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        self.seen.append((text, self.titles[text]))
-        return np.zeros(len(units), np.float32)
-
-
-def test_propositions_get_the_titles(evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spscanner_rag.baselines.Propositions", Titled)
-    monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
-    monkeypatch.setattr(Titled, "seen", [])
-    texts = {name: " ".join(f"{name} {n} swims here." for n in range(40)) for name in ("Otter", "Heron")}
-    lines = [line(name, "a", title=f"The {name}", text=text) for name, text in texts.items()]
-    data = write_lines(tmp_path / "data.jsonl", *lines)
-    assert evaluate(data, "--retrievers", "propositions:any").code == 0
-    assert Titled.seen == [(text, f"The {name}") for name, text in texts.items()]
+    monkeypatch.setattr("spscanner_rag.apps.cli.evaluation_run.scorer_of", titled)
+    lines = [line(name, "a", title=f"The {name}", text=f"{name} swims.") for name in ("Otter", "Heron")]
+    assert evaluate(write_lines(tmp_path / "data.jsonl", *lines)).code == 0
+    assert seen == ["The Otter", "The Heron"]
 
 
 def test_calibration(
@@ -177,16 +168,6 @@ def test_calibration(
         assert "scores are not probabilities: bm25." in text
         assert "false alarms" in text
         assert "Reliability" in text
-    plain = tmp_path / "plain"
-    assert evaluate(half_answerable, *retrievers, "--out", plain).code == 0
-    written = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in (out, plain)]
-    assert written[0].pop("calibration")
-    assert written[0] == written[1]
-    for name in ("differences.json", "results.json"):  # what is unanswerable is in no metric
-        one, other = (
-            [row for row in rows_of(folder, name) if row["metric"] not in TIMED] for folder in (out, plain)
-        )
-        assert one == other
 
 
 def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -> None:

@@ -195,14 +195,3 @@ def test_bad_arguments(
     run("eval", data, "--retrievers", "bm25", "--out", tmp_path / "out", *filled).refuses(message)
     assert not (tmp_path / "out").exists()
     assert not asked(script)
-
-
-def test_questions_without_right_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
-    documents = read_lines(data)
-    for document in documents:
-        for question in document["questions"]:
-            question.pop("answers", None)
-    write_lines(data, *documents)
-    options = ("--retrievers", "bm25", "--out", tmp_path / "out", "--answers", f"{script}:reply")
-    run("eval", data, *options).refuses("--answers: got questions without right answers to compare with")
-    assert not (tmp_path / "out").exists()

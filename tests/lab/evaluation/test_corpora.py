@@ -78,18 +78,6 @@ def test_questions_whose_evidence_is_cut_off() -> None:
     assert (right.text[slice(*span)], question.qid, corpus.left_out) == ("road.", "near", 1)
 
 
-def test_the_digest_differs_with_the_documents() -> None:
-    given = [asked("a", "A?"), asked("b", "B?")]
-    (plain,) = corpora_of(given)
-    assert corpora_of(given[::-1])[0].digest == plain.digest
-    for others in (
-        [*given, asked("c")],
-        [given[0], asked("b", "B?", text=TEXT + " The end.")],
-        [asked("a\ud800", "A?"), given[1]],
-    ):
-        assert corpora_of(others)[0].digest != plain.digest
-
-
 @pytest.mark.parametrize(
     ("documents", "least", "message"),
     [
@@ -155,15 +143,6 @@ def test_a_scanner_has_its_own_units(layout: str, wrapped: str, request: pytest.
         np.testing.assert_allclose(scored.logits[0], result.logits, atol=1e-5)
     assert corpus.units("sentence", scorer) is units is not corpus.units("sentence", BM25())
     assert corpus.units("chunk", scorer) is corpus.units("chunk")
-
-
-def test_units_and_their_index_are_made_once() -> None:
-    corpus = corpus_of(PLACES)
-    sentences = corpus.units("sentence")
-    assert corpus.units("sentence") is sentences
-    assert sentences.index(sentences.every) is sentences.index(sentences.every)
-    assert (sentences.index(sentences.every).n_units, sentences.index([2]).n_units) == (5, 3)
-    assert (len(sentences.units(0)), len(corpus.units("document").units(0))) == (2, 1)
 
 
 # Which documents are read

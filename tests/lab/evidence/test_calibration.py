@@ -13,7 +13,6 @@ from spscanner_rag.lab.evidence.calibration import (
     BINS,
     auroc,
     bins_of,
-    calibration_error,
     filled,
     fit_platt,
     from_filled,
@@ -33,18 +32,6 @@ def test_edges_of_bins() -> None:
     assert bins_of([0.0, 0.25, 0.5, 1.0], [False] * 4, bins=4)[:, 0].tolist() == [1, 1, 1, 1]
     empty = reliability(bins_of([0.9], [True]))[0]
     assert empty == {"low": 0, "high": 1 / 15, "probability": None, "relevant": None, "sentences": 0}
-
-
-@given(sentences, st.integers(1, 20))
-def test_calibration_error_against_one_written_otherwise(pairs: list[tuple[float, bool]], bins: int) -> None:
-    error = 0.0
-    for number in range(bins):
-        inside = [(p, mark) for p, mark in pairs if number == min(int(p * bins), bins - 1)]
-        if inside:
-            error += abs(
-                sum(p for p, _ in inside) / len(inside) - sum(m for _, m in inside) / len(inside)
-            ) * (len(inside) / len(pairs))
-    assert calibration_error(bins_of(*arrays(pairs), bins)) == pytest.approx(error, abs=1e-12)
 
 
 @settings(max_examples=50)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import by_document, is_held_out, only_held_out, sample_questions
+from spscanner_rag.lab.evidence.sampling import is_held_out, only_held_out, sample_questions
 
 
 def document(number: int, source: str = "made", questions: int = 4) -> Document:
@@ -75,14 +75,6 @@ def test_odd_ids() -> None:
     odd = Document("\ud800", "made", "", "A text.", (Question("\udfff", "?", ((0, 1),)),))
     assert len(sample_questions([odd], 1)["made"]) == 1
     assert is_held_out("\ud800") in (True, False)
-
-
-def test_by_document() -> None:
-    pairs = sample_questions(DOCUMENTS, 12)["a"]
-    gathered = list(by_document(pairs))
-    assert len({id(document) for document, _ in gathered}) == len(gathered)
-    assert sorted(ids([(d, q) for d, questions in gathered for q in questions])) == sorted(ids(pairs))
-    assert gathered[0][0] is pairs[0][0]
 
 
 def test_held_out_is_the_dev_rule_of_the_data() -> None:
