@@ -32,16 +32,6 @@ WINDOW_TOKENS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The decision of the judge."""
-
-    correct: bool | None  # True if any reply says YES, False if all say NO, else None
-    replies: tuple[str | None, ...]  # one for each reference; None for a missing one
-    unparsable: int = 0  # replies without a clear decision
-    errors: tuple[str, ...] = ()  # of the missing replies
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerScore:
     """The scores of one question; all are None if the model failed, be it for a single window of several."""
 
@@ -50,8 +40,8 @@ class AnswerScore:
     marked: bool  # False if the reply did not mark its answer as asked, so that all of it is the answer
     token_f1: float | None  # 0 to 1; None for a multiple-choice question
     exact_match: float | None  # 0 or 1; for a multiple-choice question, 1 if the right option was picked
-    correct: bool | None  # the judge's decision; None without one
-    verdict: Verdict | None  # None if the judge was not asked
+    correct: bool | None  # True if the judge says YES for any reference, False if NO for all, else None
+    judged: tuple[Reply, ...] = ()  # the judge's replies, one for each reference
 
 
 def answer_score(
@@ -70,7 +60,7 @@ def answer_score(
     """
     reply = _reply(question, contexts, length, model, asker)
     if reply.text is None:
-        return AnswerScore(None, reply.error, True, None, None, None, None)
+        return AnswerScore(None, reply.error, True, None, None, None)
     text, marked = answer_in(reply.text)
     references, choices = references_of(question.answers), question.choices
     if choices:
@@ -79,10 +69,12 @@ def answer_score(
     else:
         f1, match = token_f1(text, references), exact_match(text, references)
     if judge is None:
-        return AnswerScore(text, None, marked, f1, match, None, None)
+        return AnswerScore(text, None, marked, f1, match, None)
     prompts = (judge_prompt(question.text, reference, text, choices) for reference in references)
-    verdict = _verdict([asker.reply(judge, prompt) for prompt in prompts])  # one for each, as in the paper
-    return AnswerScore(text, None, marked, f1, match, verdict.correct, verdict)
+    judged = tuple(asker.reply(judge, prompt) for prompt in prompts)  # one for each, as in the paper
+    decisions = [None if each.text is None else decision_in(each.text) for each in judged]
+    correct = True if True in decisions else None if None in decisions else False
+    return AnswerScore(text, None, marked, f1, match, correct, judged)
 
 
 def references_of(answers: Iterable[str]) -> tuple[str, ...]:
@@ -144,15 +136,3 @@ def _reply(
             return Reply(None, f"window {number} of {count}: {reply.error}")
         parts.append(without_thoughts(reply.text))
     return asker.reply(model, aggregation_prompt(question.text, parts, *asked))
-
-
-def _verdict(replies: Sequence[Reply]) -> Verdict:
-    decisions = [None if reply.text is None else decision_in(reply.text) for reply in replies]
-    unknown = decisions.count(None)
-    errors = tuple(reply.error for reply in replies if reply.error is not None)
-    return Verdict(
-        correct=True if True in decisions else None if unknown else False,
-        replies=tuple(reply.text for reply in replies),
-        unparsable=unknown - len(errors),
-        errors=errors,
-    )

@@ -103,7 +103,7 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     assert {(line["answers_from"], line["doc_id"], line["answer"]) for line in answers} == {
         (label, f"d{number}", place) for label in labels for number, place in enumerate(PLACES)
     }
-    assert all(line["correct"] is True and line["verdict"]["replies"] for line in answers)
+    assert all(line["correct"] is True and line["judged"][0]["text"] for line in answers)
     assert "whole document" in told.out
     assert "whole document" in (out / "results.md").read_text()
     assert "whole document" in (out / "results.html").read_text()

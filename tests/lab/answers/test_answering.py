@@ -11,7 +11,6 @@ from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.answers.answering import (
     WINDOW_TOKENS,
     AnswerScore,
-    Verdict,
     answer_score,
     document_windows,
     references_of,
@@ -98,13 +97,12 @@ def test_scores_of_every_question() -> None:
 
 def test_failures_and_verdicts_are_told_apart() -> None:
     found = scores(*TASKS, judge=JUDGE)
-    assert (found[3].error, found[3].verdict) == ("TimeoutError: too slow", None)
+    assert (found[3].error, found[3].judged) == ("TimeoutError: too slow", ())
     assert found[-1].error == "window 2 of 2: TimeoutError: too slow"
-    assert found[5].verdict is not None
-    assert found[5].verdict.errors == ("ConnectionError: gone",)
+    assert [reply.error for reply in found[5].judged] == ["ConnectionError: gone"]
     alone = scores(*TASKS)
     assert [score.token_f1 for score in alone] == [score.token_f1 for score in found]
-    assert {score.verdict for score in alone} == {None}
+    assert {score.judged for score in alone} == {()}
     blunt = language_model_of(lambda prompt: "The keeper.", name="blunt")
     (score,) = scores(TASKS[0], model=blunt)
     assert (score.marked, score.exact_match) == (False, 1)
@@ -189,19 +187,17 @@ def test_windows_are_answered_and_joined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replies", "correct", "unparsable", "errors"),
+    ("replies", "correct"),
     [
-        (["DECISION: NO", "DECISION: YES"], True, 0, ()),  # one right reference is enough
-        (["DECISION: NO", "hm"], None, 1, ()),
-        (["DECISION: YES", "hm"], True, 1, ()),
-        (["hm", "hm"], None, 2, ()),
-        (["DECISION: NO", "DECISION: NO"], False, 0, ()),
-        ([None, "hm"], None, 1, ("TimeoutError: too slow",)),
+        (["DECISION: NO", "DECISION: YES"], True),  # one right reference is enough
+        (["DECISION: NO", "hm"], None),
+        (["DECISION: YES", "hm"], True),
+        (["hm", "hm"], None),
+        (["DECISION: NO", "DECISION: NO"], False),
+        ([None, "hm"], None),
     ],
 )
-def test_verdicts(
-    replies: list[str | None], correct: bool | None, unparsable: int, errors: tuple[str]
-) -> None:
+def test_verdicts(replies: list[str | None], correct: bool | None) -> None:
     by_reference = dict(zip(("one", "two"), replies, strict=True))
 
     def judge(prompt: str) -> str:
@@ -211,5 +207,5 @@ def test_verdicts(
 
     task = task_of("?", ["SAY: x"], [" one", "", "two", "one "])
     (score,) = scores(task, judge=language_model_of(judge))
-    assert score.verdict == Verdict(correct, tuple(replies), unparsable, errors)
+    assert (score.correct, [reply.text for reply in score.judged]) == (correct, replies)
     assert references_of(["b", " ", "a", "b "]) == ("b", "a")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.answers.answering import AnswerScore, Verdict
+from spscanner_rag.lab.answers.answering import AnswerScore
 from spscanner_rag.lab.evaluation.answer_run import (
     WHOLE_DOCUMENT,
     AnswerSet,
@@ -133,10 +133,9 @@ def scored(
     source: str, qid: str, f1: float | None, correct: bool | None, answer: str | None = "x"
 ) -> tuple[Document, Question, AnswerScore]:
     question = Question(qid, f"Is it {qid}?", (), answers=("y",))
-    verdict = None if answer is None else Verdict(correct, ("DECISION",))
     error = "gone" if answer is None else None
     match = None if f1 is None else float(f1 == 1)
-    score = AnswerScore(answer, error, True, f1, match, correct, verdict)
+    score = AnswerScore(answer, error, True, f1, match, correct)
     return Document(f"of {qid}", source, "", "", (question,)), question, score
 
 
