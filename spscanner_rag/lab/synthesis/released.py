@@ -94,6 +94,8 @@ def _read(
     ids, sentences, indices, labels = (record[key] for key in KEYS)
     counts = [len(each) for each in (sentences, labels, indices)]
     require(len(set(counts)) == 1, "as many sentences as labels and indices", counts, where)
+    are_tokens = all(type(each) is int and 0 <= each < 2**32 for each in ids)
+    require(are_tokens and _are_strings(sentences), "token ids and strings", record, where)
     text = "".join(sentences)
     read = tokenizer.decode(ids, skip_special_tokens=False)
     expected = f"tokens that end with {text[-40:]!r} (give the tokenizer that made the file)"

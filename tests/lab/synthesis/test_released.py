@@ -47,6 +47,8 @@ def test_a_record_becomes_a_line(tiny_tokenizer: Tokenizer, tmp_path: Path) -> N
     [
         ({"sentence_labels": None}, "line 1: expected a list under 'sentence_labels'"),
         ({"sentence_labels": [0, 1]}, r"as many sentences as labels and indices, got \[3, 2, 3\]"),
+        ({"full_text_sentences": [1, 2, 3]}, "expected token ids and strings"),
+        ({"input_ids": [-1]}, "expected token ids and strings"),
         ({"full_text_sentences": ["Some", "other", "text"]}, "give the tokenizer that made the file"),
         ({"input_ids": "the text alone"}, "expected a question before the sentences"),
     ],
