@@ -9,15 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from spscanner_rag.files.reading import read, regular_files
-from spscanner_rag.lab.evidence.questions import Document, json_objects, require
-from spscanner_rag.lab.training.data.documents import (
-    QUESTION_SUFFIXES,
-    TEXT_SUFFIXES,
-    read_text_documents,
-    source_of,
-)
+from spscanner_rag.lab.evidence.questions import Document, expecting, json_objects, numbered_lines, require
 
-_IN_FOLDERS = (*TEXT_SUFFIXES, *QUESTION_SUFFIXES, ".md", ".rst", ".text")
+_SEPARATOR = "\x1e"  # on a line of its own, between two documents
+_TEXTS = (".txt", ".txt.gz", ".txt.xz")
+_LINES = (".jsonl", ".jsonl.gz")
+_IN_FOLDERS = (*_TEXTS, *_LINES, ".md", ".rst", ".text")
 
 
 def source_files(paths: Sequence[Path]) -> list[Path]:
@@ -39,13 +36,15 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
 def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
     """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file without text."""
     for path in paths:
-        if path.name.endswith(QUESTION_SUFFIXES):
+        if path.name.endswith(_LINES):
             yield from _read_lines(path)
-        elif path.name.endswith(TEXT_SUFFIXES):
-            yield from read_text_documents([path])
+        elif path.name.endswith(_TEXTS):
+            source = _source_of(path)
+            for number, text in enumerate(_texts(path), 1):
+                if text.strip():
+                    yield Document(f"{source}-{number}", source, "", text, ())
         else:
-            file = read(path)
-            yield Document(path.name, source_of(path), "", file.text, ())
+            yield Document(path.name, _source_of(path), "", read(path).text, ())
 
 
 def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
@@ -71,6 +70,31 @@ def _read_lines(path: Path) -> Iterator[Document]:
     for number, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")
         require(isinstance(text, str), expected, text, f"{path}, line {number}")
-        name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
-        source = str(record.get("source") or source_of(path))
+        name = record.get("doc_id") or record.get("id") or f"{_source_of(path)}-{number}"
+        source = str(record.get("source") or _source_of(path))
         yield Document(str(name), source, str(title) if title else "", str(text), ())
+
+
+def _texts(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for number, raw in numbered_lines(path):
+        with expecting("UTF-8", f"{path}, line {number}"):
+            line = raw.decode("utf-8")
+        if line.rstrip("\r\n") == _SEPARATOR:
+            yield "".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield "".join(lines)
+
+
+def _source_of(path: Path) -> str:
+    r"""A file's name without endings; of lines of documents, often called ``train``, with the folder before it.
+
+    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
+    """
+    path = Path(str(path).encode("utf-8", "backslashreplace").decode())
+    name = path.name
+    for ending in (*_TEXTS, *_LINES):
+        name = name.removesuffix(ending)
+    return f"{path.parent.name}/{name}".lstrip("/") if path.name.endswith(_LINES) else name

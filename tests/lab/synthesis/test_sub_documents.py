@@ -115,6 +115,10 @@ def test_files_folders_and_bad_lines(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text('{"text": "One."}\n{"words": 3}\n')
     with pytest.raises(DataError, match=r"e\.jsonl, line 2: expected a JSON object with a document"):
         list(read_sources([tmp_path / "e.jsonl"]))
+    assert [(each.doc_id, each.source) for each in found[2:5:2]] == [("b-1", "b"), ("c.md", "c.md")]
+    (tmp_path / "f.txt").write_bytes(b"One.\n\xff")
+    with pytest.raises(DataError, match=r"f\.txt, line 2: expected UTF-8"):
+        list(read_sources([tmp_path / "f.txt"]))
     with pytest.raises(ValueError, match="no such file"):
         source_files([tmp_path / "absent"])
     (tmp_path / "empty").mkdir()
