@@ -344,7 +344,7 @@ def test_metadata_that_json_cannot_keep_are_named(host: Holding, tmp_path: Path)
 def test_two_whole_texts_with_one_id() -> None:
     _, llama_index = HOLDING
     docs = [Doc("The viper sleeps.", "a"), Doc("The soup is hot.", "a")]
-    with pytest.raises(ValueError, match="two texts with the id 'a'"):
+    with pytest.raises(ValueError, match="two different ones with the id 'a'"):
         LlamaIndexRetriever([], documents=llama_index.given(docs))
 
 

@@ -35,7 +35,7 @@ def scores(post: SPScannerPostprocessor) -> list[tuple[str, float | None]]:
 def test_combinations_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="top_n_per_document"):
         SPScannerPostprocessor(group_by="node", top_n_per_document=1)
-    with pytest.raises(ValueError, match="two texts with the id 'a'"):
+    with pytest.raises(ValueError, match="two different ones with the id 'a'"):
         SPScannerPostprocessor(documents=[Document(text=text, id_="a") for text in "xy"])
 
 

@@ -145,15 +145,14 @@ def _within(scored: NodeWithScore, whole: BaseNode) -> NodeWithScore:
     return scored.model_copy(update={"node": node})
 
 
-def by_id(documents: Iterable[BaseNode]) -> dict[str, BaseNode]:
-    """The documents by their ids; ``ValueError`` if two texts have the same id."""
+def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseNode]:
+    """The nodes by their ids; ``ValueError`` if two different ones have the same id."""
     own: dict[str, BaseNode] = {}
-    for document in documents:
-        known = own.setdefault(document.node_id, document)
-        if known is not document and text_of(known) != text_of(document):
+    for node in nodes:
+        known = own.setdefault(node.node_id, node)
+        if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
             raise ValueError(
-                f"documents: got two texts with the id {document.node_id!r}; expected one: give them ids of "
-                "their own, and the nodes cut from them too"
+                f"{name}: got two different ones with the id {node.node_id!r}; expected an id of its own for each"
             )
     return own
 

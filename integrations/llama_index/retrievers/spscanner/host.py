@@ -33,6 +33,7 @@ from typing_extensions import override
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.nodes import (
     WholeDocuments,
+    by_id,
     kind_of,
     read_found,
     read_nodes,
@@ -117,18 +118,14 @@ def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None
 
     Raises ``TypeError`` for anything else, and ``ValueError`` if two different ones have one id.
     """
-    own: dict[str, BaseNode] = {}
+    own = []
     for number, node in enumerate(nodes):
         if not isinstance(node, BaseNode):
             raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a Document or a node")
         if isinstance(node, IndexNode) and node.obj is None and objects and node.index_id in objects:
             node = node.model_copy(update={"obj": objects[node.index_id]})
-        known = own.setdefault(node.node_id, node)
-        if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
-            raise ValueError(
-                f"nodes: got two different ones with the id {node.node_id!r}; expected an id of its own for each"
-            )
-    return [NodeWithScore(node=node) for node in own.values()]
+        own.append(node)
+    return [NodeWithScore(node=node) for node in by_id(own, "nodes").values()]
 
 
 class FollowedAnswer(NodeAnswer):
