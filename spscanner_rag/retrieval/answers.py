@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText, Place, Placed
@@ -74,16 +74,6 @@ def result_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-class Scores(TypedDict):
-    """The scores of a result."""
-
-    score: float
-    logit: float
-    document_score: float
-    retrieval_score: float | None
-    answerable: float | None
-
-
 class Answer(ABC, Generic[Item, Result]):
     """The results of one question, made by each framework's adapter in its own classes."""
 
@@ -113,7 +103,7 @@ class Answer(ABC, Generic[Item, Result]):
     def own_score(self, item: Item) -> float | None:
         """Return the score that an item came with, if any."""
 
-    def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> Scores:
+    def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
         """Return the scores of a result whose best sentence is the hit."""
         retrieval_score = self.own_score(text.items[piece]) if text.score is None else text.score
         return {
