@@ -74,15 +74,13 @@ class Cascade(Combined):
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> list[Scores]:
         """Logits of the second stage for the best units, of a text or of a collection, else lower ones."""
-        together: dict[object, list[int]] = {}
-        for number, (query, _, _) in enumerate(requests):
-            together.setdefault(number if among is None else query, []).append(number)
-        scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
-        for own in together.values():
-            found = self._staged([requests[number] for number in own], cancelled, among)
-            for number, values in zip(own, found, strict=True):
-                scored[number] = values
-        return scored
+        if among is None:
+            return [scored for request in requests for scored in self._staged([request], cancelled, None)]
+        found = {query: list[Request]() for query, _, _ in requests}
+        for request in requests:
+            found[request[0]].append(request)
+        scored = {query: iter(self._staged(own, cancelled, among)) for query, own in found.items()}
+        return [next(scored[query]) for query, _, _ in requests]
 
     def _staged(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None

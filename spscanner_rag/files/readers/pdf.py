@@ -4,7 +4,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.files.readers.pdf_pages import read_pages
 from spscanner_rag.text.blocks import Block
-from spscanner_rag.text.extras import install_line
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.typesetting import HYPHENS, LIGATURES, as_written
 
@@ -34,8 +33,7 @@ def read_pdf(
     The pages that were read until its process had to end are the text, with a note; see `read_apart`. ``progress``
     gets the number of pages that were read, and of all.
     """
-    if find_spec("pypdfium2") is None:
-        raise ImportError(f"{name}: reading PDF needs pypdfium2: {install_line('files')}")
+    needed("pypdfium2", f"{name}: reading PDF", "files")
     records: list[Record] = []
     for record in read_apart(read_pages, data, seconds, check):
         records.append(record)

@@ -4,13 +4,12 @@ import base64
 import ctypes
 import io
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from spscanner_rag.files.apart import read_apart, seconds_for
 from spscanner_rag.files.readers.pdf_pages import opened
-from spscanner_rag.text.extras import install_line
+from spscanner_rag.text.extras import needed
 from spscanner_rag.text.word_boxes import Box
 
 AUTHOR = "spscanner"
@@ -39,8 +38,7 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
     ImportError
         Without pypdfium2.
     """
-    if find_spec("pypdfium2") is None:
-        raise ImportError(f"{name}: highlighting a PDF needs pypdfium2: {install_line('files')}")
+    needed("pypdfium2", f"{name}: highlighting a PDF", "files")
     found = next(read_apart(_copied, data, seconds_for(data), None, *marks), {})
     if "locked" in found:
         raise ValueError(
