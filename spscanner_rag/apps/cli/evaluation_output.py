@@ -15,7 +15,7 @@ from spscanner_rag.apps.pages.html_page import page_style, render
 from spscanner_rag.apps.pages.labels import listed, short_labels
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.evaluation.result import Result, evidence_table, paired_tests, table_of, write_files
+from spscanner_rag.lab.evaluation.result import Column, Result, paired_tests, table_of, write_files
 from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -103,8 +103,8 @@ def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
         bound for test in tests for bound in (test["difference"], test["ci_low"], test["ci_high"]) if bound
     ]
     several = len(result.sources) > 1
-    by_source = [_of_source(result, source) for source in result.sources]
-    of_all = [evidence_table(result, f"{name}, {len(result.sources)} sources", [name]) for name in AVERAGES]
+    by_source = [_of_source(result, source, _asked(result, source)) for source in result.sources]
+    of_all = [_of_source(result, name, f"{name}, {len(result.sources)} sources") for name in AVERAGES]
     return render(
         "pages/templates/evaluation.html",
         "Retrieval of evidence",
@@ -130,13 +130,20 @@ def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
     )
 
 
-def _of_source(result: Result, source: str) -> Table:
+def _of_source(result: Result, source: str, title: str) -> Table:
+    """As many columns as a page is wide."""
+    most = result.cutoffs[-1]
+    costs: dict[str, Column] = {f"tokens@{most}": ("tokens", most), "seconds": ("seconds", None)}
+    return table_of(result, title, "", result.ranked | costs, [source])
+
+
+def _asked(result: Result, source: str) -> str:
     row = next(row for row in result.rows if row["source"] == source)
     asked = " on ".join(
         f"{number:,} {name}{'' if number == 1 else 's'}"
         for name, number in (("question", row["questions"]), ("document", row["documents"]))
     )
-    return evidence_table(result, f"{source} {row['split']}: {asked}", [source])
+    return f"{source} {row['split']}: {asked}"
 
 
 def charts_of(result: Result) -> list[Chart]:

@@ -129,14 +129,14 @@ def _contest(row: Row) -> tuple[object, ...]:
     return row["source"], row["unit"], row["metric"], row["k"]
 
 
-def evidence_table(result: Result, title: str = "", sources: Sequence[str] = ()) -> Table:
+def evidence_table(result: Result) -> Table:
     """What is found of the evidence, and what that costs."""
     about = (
         "Percent, with 95 % intervals. Recall in the best k units, or in so many tokens of the bundled "
         "checkpoint's tokenizer; possible: the recall of the k units that hold most of the evidence. Tokens of "
         "the best k units; seconds for a question."
     )
-    return table_of(result, title, about, result.columns, sources)
+    return table_of(result, "", about, result.columns)
 
 
 def paired_tests(differences: Sequence[Difference]) -> Table:
