@@ -52,6 +52,17 @@ def test_cohere_gets_the_same_ranking(address: str, ranked: list[tuple[int, floa
     assert [score for _, score in got] == pytest.approx([score for _, score in ranked], abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("provider", "route"),
+    [("cohere", "v1/rerank"), ("cohere", "v2/rerank"), ("text-embeddings-inference", "rerank")],
+)
+def test_rerankers(address: str, ranked: list[tuple[int, float]], provider: str, route: str) -> None:
+    kind = pytest.importorskip("rerankers.models.api_rankers").APIRanker
+    found = kind("any", "key", provider, url=f"{address}/{route}").rank(QUERY, TEXTS).results
+    assert [one.document.text for one in found] == [TEXTS[number] for number, _ in ranked]
+    assert [one.score for one in found] == pytest.approx([score for _, score in ranked], abs=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_llamaindex_s_tei_rerank(address: str, ranked: list[tuple[int, float]]) -> None:
     module = "llama_index.postprocessor.tei_rerank"  # it leaves its connection open
