@@ -41,7 +41,7 @@ READ_TOKENS = 200_000  # of a folder, in the likeliest documents
 MEANT_TOKENS = 500_000  # of those whose meaning is compared as well, the likeliest by words
 KEPT_CHARACTERS = 20_000_000  # of the texts of answers that are kept in memory
 TOLD_EACH = 0.1  # seconds
-_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{8})-([0-9a-f]{8})")
+_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{16})")
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
 _NULL = BeforeValidator(lambda value: "" if value is None else value)  # for what an agent leaves out
@@ -101,7 +101,7 @@ class Library:
         self._scanner, self._read = scanner, read
         self.roots = [Path(os.path.realpath(folder)) for folder in folders]
         self._prefixes = "|".join(re.escape(f"{root}{os.sep}") for root in self.roots)
-        self._kept: dict[tuple[str, str], _Read] = {}  # the last used at the end
+        self._kept: dict[str, _Read] = {}  # the last used at the end
         self._corpus = Corpus()  # the folder that was searched last
         self._reading = Lock()  # what another client reads is then often the answer to the same question
 
@@ -149,7 +149,7 @@ class Library:
         path, start, end = match[1], int(match[2]), int(match[3])
         kept = (TextFile("", one.text) for read in list(self._kept.values()) for one in read.results)
         given = [self._document(path)] if path else kept
-        document = next((one for one in given if _digest_of(one.text[start:end]) == match[4]), None)
+        document = next((one for one in given if _digest_of(one.text[start:end])[:8] == match[4]), None)
         if document is None:
             got = f"{path} has changed since it was searched" if path else "the text is no longer in memory"
             raise ValueError(f"id: {got}; expected the id of a passage in it: search it again")
@@ -212,9 +212,8 @@ class Library:
         alive: "_Alive",
     ) -> Found:  # fmt: skip
         """As many of the ranked passages as fit, from the cursor on."""
-        names = _digest_of(question, *(each.path for each in documents))
-        key = names, _digest_of(*(each.text for each in documents))
-        first = _start_of(cursor, key, documents)
+        key = _digest_of(question, *(part for each in documents for part in (each.path, each.text)))
+        first = _start_of(cursor, key)
         with self._reading:
             read = self._kept.pop(key, None) or self._read_for(question, documents, alive)
             while (
@@ -241,7 +240,7 @@ class Library:
                 entries.setdefault(index, new)["passages"].append(place | {"score": round(passage.score, 4)})
             return Found(
                 documents=list(entries.values()), documents_read=len(documents), not_read=shown,
-                passages_left=len(ranked) - first - number, cursor=f"{first + number}-{key[0]}-{key[1]}",
+                passages_left=len(ranked) - first - number, cursor=f"{first + number}-{key}",
             )  # fmt: skip
 
         most = min(len(ranked) - first, max_tokens // 30)  # a passage has at least 30 tokens with its place
@@ -328,20 +327,19 @@ class _Alive:
             from_thread.run(self._report, done, total)
 
 
-def _start_of(cursor: str, bound: tuple[str, str], documents: Sequence[TextFile]) -> int:
-    """Where an answer goes on; ``bound`` are the digests of question and names, and of the texts."""
+def _start_of(cursor: str, key: str) -> int:
+    """Where an answer goes on; ``key`` is the digest of question and documents."""
     match = _CURSOR.fullmatch(cursor)
-    if not cursor or (match and match.groups()[1:] == bound):
-        return int(match[1]) if match else 0
-    name = documents[0].path or "the text" if len(documents) == 1 else "a file of the folder"
-    why = f"{name} has changed" if match and match[2] == bound[0] else "of another question or document"
-    raise ValueError(f"cursor: got {cursor!r:.60}, {why}; expected that of the last answer, or none")
+    if cursor and (match is None or match[2] != key):
+        why = "of another question or document, or of one that has changed"
+        raise ValueError(f"cursor: got {cursor!r:.60}, {why}; expected that of the last answer, or none")
+    return int(match[1]) if match else 0
 
 
 def _place_of(document: TextFile, start: int, end: int) -> FoundPassage:
     """A stretch of a document with its id and its place."""
     own = Passage(document.text[start:end], start, end, 0.0).within(document)
-    own_id = f"{document.path}#{start}-{end}@{_digest_of(own.text)}"
+    own_id = f"{document.path}#{start}-{end}@{_digest_of(own.text)[:8]}"
     found = FoundPassage(id=own_id, text=own.text, start=start, end=end)
     if own.page is not None:
         found["page"] = own.page
@@ -355,7 +353,7 @@ def _place_of(document: TextFile, start: int, end: int) -> FoundPassage:
 def _digest_of(*parts: str) -> str:
     """The first digits of a digest of texts: of their digests, so that none can be taken for another."""
     own = (sha256(part.encode(errors="surrogatepass")).digest() for part in parts)
-    return sha256(b"".join(own)).hexdigest()[:8]
+    return sha256(b"".join(own)).hexdigest()[:16]
 
 
 def _json_of(answer: Found | FoundPassage) -> str:
