@@ -14,9 +14,6 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
-from spscanner_rag.apps.compare import comparison
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.scanned_document import (
     ScannedDocument,
     described,
@@ -153,18 +150,11 @@ def scanned(name: str) -> ScannedDocument:
     return select_together([TextFile(name, text)], [result], Selection(top_k=2, order="score"))[0]
 
 
-def compared(name: str) -> Retrievals:
-    text = f"A sentence {name} ends. Another."
-    pick = Pick(0, len(text) - 9, 0.5, 1, 3, False)
-    both = (Retrieval(name, 2, (pick,), 0.1, ()), Retrieval("b", 2, (pick,), 0.1, ()))
-    return Retrievals(name, TextFile(name, text), both, (), (), name)
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
     for stream in (io.StringIO(), terminal):
-        for shown in (render_documents([scanned(name)], stream), render_text([compared(name)], stream)):
-            check_plain(re.sub(r"\x1b\[[\d;]*m", "", shown), "" if stream is terminal else name)
+        shown = re.sub(r"\x1b\[[\d;]*m", "", render_documents([scanned(name)], stream))
+        check_plain(shown, "" if stream is terminal else name)
     print_facts("Facts", [(name, name)], sys.stdout)
     shown = capsys.readouterr().out
     check_plain(shown, name)
@@ -178,6 +168,6 @@ def test_lists(name: str) -> None:
     check_markdown(to_markdown(name, [scanned(name)]), name)
     for row in csv.DictReader(io.StringIO(to_csv([scanned(name)]))):
         check_cells((row["path"], row["text"]))
-    for data in (described(name, name, [scanned(name)]), comparison.described([compared(name)])):
-        assert json_text(data).isascii()
-        assert json.loads(json_text(data))["query"] == name
+    written = json_text(described(name, name, [scanned(name)]))
+    assert written.isascii()
+    assert json.loads(written)["query"] == name
