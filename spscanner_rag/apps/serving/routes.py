@@ -40,7 +40,6 @@ def rerank_routes(service: Service) -> APIRouter:
     @routes.post("/v1/rerank")
     @routes.post("/v2/rerank")
     async def cohere(body: CohereRerank, request: Request) -> Response:
-        body.check()
         texts = await asyncio.to_thread(_texts_of, service, body)
         if most := body.max_tokens_per_doc:
             tokenizer = service.scanner.checkpoint.tokenizer
@@ -53,7 +52,6 @@ def rerank_routes(service: Service) -> APIRouter:
 
     @routes.post("/rerank")
     async def tei(body: TeiRerank, request: Request) -> Response:
-        body.check()
         scored = await service.read(service.pairs(body.query, body.texts), request)
         return await _json(lambda: [_as_tei(body, one) for one in rank_results(service.results(scored))])
 

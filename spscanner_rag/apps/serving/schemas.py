@@ -165,14 +165,7 @@ class _Rerank(Body):
     """What the bodies of ranking have in common."""
 
     query: Query
-    instruction: str | None = None  # of models that follow one: refused unless empty
-
-    def check(self) -> None:
-        """Raise ``RefusedError`` for an instruction, which would be ignored."""
-        if (self.instruction or "").strip():
-            raise RefusedError(
-                422, "instruction: this model follows none; expected what is sought in query alone"
-            )
+    instruction: Literal[""] | None = None  # of models that follow one: this one is asked in the query alone
 
 
 class CohereRerank(_Rerank):
