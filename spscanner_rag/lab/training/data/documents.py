@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
-from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
 
 
 class DocumentStore:
@@ -58,3 +58,51 @@ class DocumentStore:
         # not seek and read: forked processes share the file's position
         text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
         return replace(document, text=text)
+
+
+SEPARATOR = "\x1e"  # on a line of its own, between two documents
+
+TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def source_of(path: Path) -> str:
+    r"""A file's name without endings; for a question file, often called ``train``, with its folder before it.
+
+    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
+    """
+    path = Path(str(path).encode("utf-8", "backslashreplace").decode())
+    for suffix in TEXT_SUFFIXES:
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    for suffix in QUESTION_SUFFIXES:
+        if path.name.endswith(suffix):
+            return f"{path.parent.name}/{path.name.removesuffix(suffix)}".lstrip("/")
+    return path.name
+
+
+def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
+    """Documents of plain text files, in order, without questions; documents of white space only are left out.
+
+    A document's source is its file's name without endings; its id is that name and its number.
+    """
+    for path in paths:
+        source = source_of(path)
+        for number, text in enumerate(_texts(path), 1):
+            if text.strip():
+                yield Document(f"{source}-{number}", source, "", text, ())
+
+
+def _texts(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for number, raw in numbered_lines(path):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {number}: expected UTF-8, got {error}") from None
+        if line.rstrip("\r\n") == SEPARATOR:
+            yield "".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield "".join(lines)

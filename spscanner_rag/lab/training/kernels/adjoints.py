@@ -30,6 +30,8 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
     total,
 )
 
+BLOCK_TOKENS = 64
+
 _FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their logarithm is below rounding errors
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -128,41 +130,47 @@ def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_st
     heads, tokens, headdim = u.shape
     groups, _, size = B.shape
     following = np.ones(tokens, np.float32)
+    states = np.empty((tokens // BLOCK_TOKENS + 2, headdim, size), np.float32)
     for head in range(first, last):
         group = head * groups // heads
         following[:-1] = decay[head, 1:]
         h, g = state[head].copy(), d_after[head].copy()
         flipped = g.T.copy()
         own_B, own_C = np.zeros((tokens, size), np.float32), np.zeros((tokens, size), np.float32)
-        sweep(h, u[head], B[group], dy[head], decay[head], own_C, False)
-        change = np.float64((g * h).sum())
-        sweep(g, dy[head], C[group], u[head], following, own_B, True)
-        sweep(flipped, C[group], dy[head], B[group], following, du[head], True)
+        for begin in range(0, tokens, BLOCK_TOKENS):
+            end = min(begin + BLOCK_TOKENS, tokens)
+            sweep(h, u[head], B[group], dy[head], decay[head], own_C, range(begin, end))
+            states[begin // BLOCK_TOKENS] = h
+        for begin in range((tokens - 1) // BLOCK_TOKENS * BLOCK_TOKENS, -1, -BLOCK_TOKENS):
+            end = min(begin + BLOCK_TOKENS, tokens)
+            # from the states anew for each block, so that rounding errors do not add up
+            change = np.float64((g * states[begin // BLOCK_TOKENS]).sum() * following[end - 1])
+            backwards = range(end - 1, begin - 1, -1)
+            sweep(g, dy[head], C[group], u[head], following, own_B, backwards)
+            sweep(flipped, C[group], dy[head], B[group], following, du[head], backwards)
+            for t in backwards:
+                leaves, enters = _ZERO, _ZERO
+                for n in range(size):
+                    leaves += own_C[t, n] * C[group, t, n]
+                    dC[group, t, n] += own_C[t, n]
+                    dB[group, t, n] += own_B[t, n]
+                for p in range(headdim):
+                    enters += u[head, t, p] * du[head, t, p]
+                change += leaves - enters
+                if decay[head, t] < _FORGOTTEN:
+                    change = np.float64(0.0)
+                of_u[head, t], d_log_decay[head, t] = enters, change
         d_state[head] = g * decay[head, 0]
-        for t in range(tokens - 1, -1, -1):
-            leaves, enters = _ZERO, _ZERO
-            for n in range(size):
-                leaves += own_C[t, n] * C[group, t, n]
-                dC[group, t, n] += own_C[t, n]
-                dB[group, t, n] += own_B[t, n]
-            for p in range(headdim):
-                enters += u[head, t, p] * du[head, t, p]
-            change += leaves - enters
-            if decay[head, t] < _FORGOTTEN:
-                change = np.float64(0.0)
-            of_u[head, t], d_log_decay[head, t] = enters, change
 
 
 @compiled(CONTRACT)
-def sweep(h, entering, lanes, leaving, factors, out, backwards):
-    """Go over the tokens with a matrix, (rows, width): h = factor h + outer(entering, lanes); out += leaving h.
+def sweep(h, entering, lanes, leaving, factors, out, order):
+    """Go over tokens in ``order`` with a matrix: h = factor h + outer(entering, lanes); out = out + leaving h.
 
-    ``entering`` and ``leaving`` are (tokens, rows), ``lanes`` and ``out`` (tokens, width).
+    ``h`` is (rows, width), ``entering`` and ``leaving`` (tokens, rows), ``lanes`` and ``out`` (tokens, width).
     """
     rows, width = h.shape
-    tokens = len(factors)
-    for number in range(tokens):
-        token = tokens - 1 - number if backwards else number
+    for token in order:
         factor, at = spread(factors[token]), token * rows
         for lane in range(0, width, LANES):
             place = token * width + lane

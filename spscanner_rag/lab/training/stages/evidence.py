@@ -14,7 +14,7 @@ from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_held_out,
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
-from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
@@ -147,7 +147,7 @@ def _check_files(files: RunFiles) -> None:
     for path in chain(files.data, files.validation):
         if not path.is_file():
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
-        if path.name.endswith((".txt", ".txt.gz", ".txt.xz")):
+        if path.name.endswith(TEXT_SUFFIXES):
             raise ValueError(
                 f"{path}: got plain text; expected questions, which `spscanner synthesize` makes"
             )
