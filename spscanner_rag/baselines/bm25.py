@@ -10,6 +10,7 @@ import numpy as np
 from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.postings import count_stems
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
@@ -93,8 +94,10 @@ class BM25(CollectionBaseline):
         stems, mean_words = self._stems(collection, language)
         wanted = list(dict.fromkeys(self._words([query], language)[0]))
         places = {stem: number for number, stem in enumerate(wanted)}
-        columns = np.array([places.get(stem, -1) for stem in stems], np.int64)
-        counts = collection.count(columns, len(wanted))
+        postings = collection.postings
+        columns = np.full(len(collection.vocabulary), -1)  # which only grows
+        columns[: len(stems)] = [places.get(stem, -1) for stem in stems]
+        counts = count_stems(postings, columns, len(wanted))
         frequency = np.bincount(counts.stems, minlength=len(wanted))
         idf = np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))  # as Lucene has it
         scores = np.zeros(len(units))
@@ -110,10 +113,10 @@ class BM25(CollectionBaseline):
         key = (weakref.ref(collection), collection.n_units)
         kept = self._collections.get(language)
         if kept is None or kept[0] != key:
-            occurrences = collection.occurrences()
-            words = self._words(collection.vocabulary[: len(occurrences)], language)
-            stems = [found[0] if found else "" for found in words]
-            counted = occurrences[np.array([bool(stem) for stem in stems], bool)].sum()
+            postings = collection.postings
+            stems = [found[0] if found else "" for found in self._words(collection.vocabulary, language)]
+            has_stem = np.array([bool(stem) for stem in stems], bool)[postings.words]
+            counted = postings.times[np.repeat(has_stem, np.diff(postings.stops))].sum(dtype=np.int64)
             kept = self._collections[language] = key, stems, max(float(counted) / max(key[1], 1), 1e-9)
         return kept[1:]
 

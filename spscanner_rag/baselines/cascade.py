@@ -8,12 +8,16 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Combined, Scores, check_whole, cut_by, name_of
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.checkpoint import locate
+from spscanner_rag.checkpoint.file_access import TOKENIZER
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import rank
-from spscanner_rag.scan.prepare import bundled_token_counter
 from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
 UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; no `log_odds` is as low
@@ -134,3 +138,8 @@ def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Sc
     if len(rest):
         scores[~read] = rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
     return scores
+
+
+def bundled_token_counter() -> CountTokens:
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
+    return token_counter(read_tokenizer(locate(None) / TOKENIZER))

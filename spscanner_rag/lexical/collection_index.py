@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH, best_of_texts
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores
-from spscanner_rag.lexical.postings import Postings, QueryCounts, check, count_stems, kept_texts, merged
+from spscanner_rag.lexical.postings import Postings, check, kept_texts, merged
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import QueryOnWords, Stems, TextWords, index_words, query_stems, rows_of
 from spscanner_rag.text.languages import ENGLISH, LANGUAGES
@@ -64,16 +64,22 @@ class CollectionIndex:
             return list(self._languages)
 
     @property
+    def postings(self) -> Postings:
+        """The counts of all texts as they are now."""
+        with self._lock:
+            if self._pending:
+                self._postings, self._pending = merged([self._postings, *self._pending]), []
+            return self._postings
+
+    @property
     def n_units(self) -> int:
         """Number of units of all texts."""
-        with self._lock:
-            return sum(part.n_units for part in (self._postings, *self._pending))
+        return self.postings.n_units
 
     @property
     def n_bytes(self) -> int:
         """Bytes of the counts, without the words themselves."""
-        with self._lock:
-            return sum(array.nbytes for part in (self._postings, *self._pending) for array in part)
+        return sum(array.nbytes for array in self.postings)
 
     @property
     def vocabulary(self) -> list[str]:
@@ -113,7 +119,7 @@ class CollectionIndex:
             if unknown:
                 raise KeyError(f"the collection has no text {min(unknown)!r:.80}")
             kept = np.array([key not in gone for key in self._languages], bool)
-            self._postings = kept_texts(self._settled(), kept)
+            self._postings = kept_texts(self.postings, kept)
             self._languages = {key: own for key, own in self._languages.items() if key not in gone}
 
     @property
@@ -145,25 +151,10 @@ class CollectionIndex:
         )
         return [(keys[number], -score) for score, number in sorted(found)[:top]]
 
-    def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
-        """Count groups of words in every unit; ``columns``, (vocabulary,), has each word's group, else -1."""
-        with self._lock:
-            postings = self._settled()
-            known = np.append(columns, np.full(len(self._vocabulary) - len(columns), -1))
-        return count_stems(postings, known, n_columns)
-
-    def occurrences(self) -> NDArray[np.int64]:
-        """Occurrences of each word of the vocabulary in all texts: (vocabulary,)."""
-        with self._lock:
-            postings, total = self._settled(), np.zeros(len(self._vocabulary), np.int64)
-        sums = np.concatenate([[0], np.cumsum(postings.times, dtype=np.int64)])
-        total[postings.words] = np.diff(sums[postings.stops])
-        return total
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""
         with self._lock:
-            postings = self._settled()
+            postings = self.postings
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
             lists["languages"] = [self._languages[key] for key in lists["keys"]]
         encoded = {name: np.frombuffer(json.dumps(own).encode(), np.uint8) for name, own in lists.items()}
@@ -193,7 +184,7 @@ class CollectionIndex:
     def asked(self, query: str, vectors: WordVectors | None = None, language: str = ENGLISH) -> QueryOnWords:
         """A query and all texts as they are now, which later changes do not affect, in the stems of a language."""
         with self._lock:
-            postings, vocabulary = self._settled(), list(self._vocabulary)
+            postings, vocabulary = self.postings, list(self._vocabulary)
             known = self._stems.setdefault(language, Stems(language))
             known.learn(vocabulary[known.n_words :])
             of_stem = {stem: list(known.get(stem, ())) for stem in query_stems(query, language)}
@@ -209,12 +200,6 @@ class CollectionIndex:
         self._stems[ENGLISH].learn(new)
         for word in new:
             self._vocabulary.setdefault(word, len(self._vocabulary))
-
-    def _settled(self) -> Postings:
-        """The postings of all texts."""
-        if self._pending:
-            self._postings, self._pending = merged([self._postings, *self._pending]), []
-        return self._postings
 
 
 def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:

@@ -307,16 +307,6 @@ class ScanResult:
         """
         return document_score(self.logits, aggregation, top=top)
 
-    def profile(self, parts: int) -> NDArray[np.float64]:
-        """The best score in each of ``parts`` equal stretches of the document, 0 without a sentence: (parts,)."""
-        profile, characters = np.zeros(parts), max(1, len(self.text))
-        first = self.starts * parts // characters
-        last = np.minimum((self.ends - 1) * parts // characters, parts - 1)
-        spread = last - first + 1  # in how many parts each sentence is: (n,)
-        behind = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
-        np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(self.scores, spread))
-        return profile
-
     def to_dict(self, offsets: Offsets = "characters") -> dict[str, Any]:
         """Everything but the document's text, for JSON; ``offsets`` is what ``start`` and ``end`` count.
 

@@ -2,7 +2,6 @@
 
 import math
 import os
-import platform
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -145,16 +144,6 @@ def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
         return SEGMENT_TOKENS.get(device_type, SEGMENT_TOKENS["cpu"])
     fitting = _CPU_PROJECTION // config.d_in_proj
     return max(SEGMENT_TOKENS["cpu"], min(4096, 1 << max(fitting.bit_length() - 1, 0)))
-
-
-def processor_name() -> str:
-    """The name of the processor, for reports."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def use_threads(threads: int | None = None) -> int:

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, locate
-from spscanner_rag.checkpoint.file_access import TOKENIZER
-from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.match import (
@@ -26,12 +24,10 @@ from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
     EndRule,
     TokenizedText,
     encode_question,
-    token_counter,
     tokenize_units,
 )
 from spscanner_rag.text.turns import turns_of
@@ -216,7 +212,8 @@ class Reading:
         """Tokenize a question and match it with a text, by default a collection of its own."""
         query = folded(query) if self.folds else query
         question_ids, starts, ends = encode_question(self.tokenizer, query)
-        asked = QueryOnText(text, question_ids, repeats_every(self.reanchor_tokens, len(question_ids)))
+        least = REANCHOR_QUESTIONS * len(question_ids)
+        asked = QueryOnText(text, question_ids, self.reanchor_tokens and max(self.reanchor_tokens, least))
         if self.meaning is not None:
             vectors = self.meaning.vectors(text.sentences) if vectors is None else vectors
             asked = replace(asked, cosines=self.meaning.cosines(query, vectors), weights=self.meaning.weights)
@@ -238,11 +235,6 @@ class Reading:
         )
 
 
-def repeats_every(reanchor_tokens: int | None, question_tokens: int) -> int | None:
-    """Number of document tokens after which a question of ``question_tokens`` is repeated; None: never."""
-    return reanchor_tokens and max(reanchor_tokens, REANCHOR_QUESTIONS * question_tokens)
-
-
 def _anchors(token_ends: NDArray[np.int64], begin: int, stop: int, every: int | None) -> Iterator[int]:
     """Indices of the document tokens before which the question is repeated."""
     position = begin
@@ -252,8 +244,3 @@ def _anchors(token_ends: NDArray[np.int64], begin: int, stop: int, every: int | 
             return
         position = int(token_ends[unit]) + 1
         yield position
-
-
-def bundled_token_counter() -> CountTokens:
-    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
-    return token_counter(read_tokenizer(locate(None) / TOKENIZER))

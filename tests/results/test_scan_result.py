@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
+from spscanner_rag.apps.pages.report import profile_of
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.escaping import visible
@@ -266,4 +267,4 @@ def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, floa
         for part in {place * parts // len(result.text) for place in range(one.start, one.end)}:
             expected[part] = max(expected[part], one.score)
     if parts <= len(result.text):  # else a character is wider than a part
-        assert result.profile(parts).tolist() == pytest.approx(expected)
+        assert profile_of(result, parts).tolist() == pytest.approx(expected)

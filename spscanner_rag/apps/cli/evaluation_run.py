@@ -16,6 +16,7 @@ from spscanner_rag.apps.cli.evaluation_options import EvaluationOptions
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.options import RetrieverOptions, tell
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
+from spscanner_rag.baselines.cascade import bundled_token_counter
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
 from spscanner_rag.lab.evaluation.ablation import CONTEXTS, Chunked, ablations
@@ -30,6 +31,7 @@ from spscanner_rag.lab.evaluation.answer_run import (
     retriever_sources,
     whole_documents,
 )
+from spscanner_rag.lab.evaluation.costs import processor_name
 from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir, write_runs
 from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
 from spscanner_rag.lab.evaluation.result import Result
@@ -44,8 +46,7 @@ from spscanner_rag.lab.llm.asking import Asker, Budget
 from spscanner_rag.lab.llm.language_models import named_model
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.retriever_names import Options, scorer_of
-from spscanner_rag.scan.devices import processor_name, use_threads
-from spscanner_rag.scan.prepare import bundled_token_counter
+from spscanner_rag.scan.devices import use_threads
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.token_counts import resolve_counter

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.labels import short_names
@@ -13,7 +15,7 @@ from spscanner_rag.apps.pages.quotes import Breaks, readable
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.files.readers.pdf_pictures import Picture
-from spscanner_rag.results import Passage
+from spscanner_rag.results import Passage, ScanResult
 
 LEVELS = 8  # strengths of a highlight
 STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
@@ -88,7 +90,7 @@ class _Shown:
 
     def profile(self) -> str:
         """The outline of the strip: the higher it is, the better the best sentence there."""
-        step, scores = STRIP_WIDTH / STRIP_PARTS, self.scanned.result.profile(STRIP_PARTS)
+        step, scores = STRIP_WIDTH / STRIP_PARTS, profile_of(self.scanned.result, STRIP_PARTS)
         heights = (STRIP_HEIGHT * scores / max(self.page.best, 1e-12)).clip(0, STRIP_HEIGHT).tolist()
         return "".join(
             f"M{part * step:g} {STRIP_HEIGHT}V{STRIP_HEIGHT - height:.1f}h{step:g}V{STRIP_HEIGHT}z"
@@ -112,6 +114,17 @@ class _Shown:
             cursor = end
         block.parts.append((breaks.html(cursor, len(self.text)), None))
         yield block
+
+
+def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
+    """The best score in each of ``parts`` equal stretches of the document, 0 without a sentence: (parts,)."""
+    profile, characters = np.zeros(parts), max(1, len(result.text))
+    first = result.starts * parts // characters
+    last = np.minimum((result.ends - 1) * parts // characters, parts - 1)
+    spread = last - first + 1  # in how many parts each sentence is: (n,)
+    behind = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
+    np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(result.scores, spread))
+    return profile
 
 
 class _Page(NamedTuple):

@@ -1,5 +1,6 @@
-"""The memory that scoring takes: the peak of the process, and what a retriever keeps of a corpus."""
+"""What scoring takes: the peak memory of the process, what a retriever keeps of a corpus, on which processor."""
 
+import platform
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,3 +44,13 @@ class PeakMemory:
         """Megabytes of resident memory at the peak, models included; None where the system does not report it."""
         found = _PEAK.search(_STATUS.read_text(encoding="ascii")) if self._known else None
         return None if found is None else int(found[1]) * 1024 / 1e6
+
+
+def processor_name() -> str:
+    """The name of the processor, for reports."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from spscanner_rag.baselines.cascade import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.checkpoint.unfinished import fsync_file
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
@@ -35,7 +36,6 @@ from spscanner_rag.lab.synthesis.strategies import Maker, document_line
 from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
-from spscanner_rag.scan.prepare import bundled_token_counter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 
 MOST_FAILURES = 20
