@@ -95,14 +95,9 @@ class ScorerChoice(NamedTuple):
                 f"scanner is {type(self.scanner).__name__}; expected a spscanner_rag.Scanner (pass anything "
                 "else that scores units as scorer)"
             )
-        allowed = set(inspect.signature(Scanner.from_pretrained).parameters)
-        allowed -= {"model", "device", "dtype", "backend"}
-        unknown = set(self.model_kwargs) - allowed
-        if unknown:
-            raise ValueError(
-                f"model_kwargs: got {', '.join(sorted(map(repr, unknown)))}; expected arguments of "
-                f"Scanner.from_pretrained: {', '.join(sorted(allowed))}"
-            )
+        # Raises `TypeError` for an unknown name, or one given twice.
+        own = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
+        inspect.signature(Scanner.from_pretrained).bind_partial(**own, **self.model_kwargs)
 
     def check_names(self) -> None:
         """Raise ``ValueError`` for names that cannot exist. Not in `of`, since a model in use may be moved."""

@@ -156,10 +156,6 @@ def test_limits(host: Host, top_k: int) -> None:
 TEMPLATES = [
     (lambda found: f"{found.text}\n", "{context}\nQuestion: {question}"),
     (lambda found: f"[{found.metadata['path']}, page 3] {found.text}", "Be short.\n\n{context}\n{question}"),
-    (
-        lambda found: f"- {found.id} says {found.text!r}\n\n",
-        "Only what is said counts:\n{context}\n{question}",
-    ),
 ]
 
 
@@ -318,8 +314,8 @@ def test_a_value_out_of_range_is_refused_by_name(host: Host, name: str, value: o
         ({"model": "a", "scorer": Uncounted()}, "got model and scorer"),
         ({"scorer": object()}, "scorer is object; expected an object with score_units"),
         ({"scorer": Uncounted(), "max_tokens": 9}, "got 9, but Uncounted counts no tokens"),
-        ({"model_kwargs": {"windows": 3}}, "got 'windows'; expected arguments of Scanner.from_pretrained"),
-        ({"model_kwargs": {"device": "cpu"}}, "got 'device'"),
+        ({"model_kwargs": {"windows": 3}}, "unexpected keyword argument 'windows'"),
+        ({"model_kwargs": {"device": "cpu"}}, "multiple values for keyword argument 'device'"),
     ],
 )
 def test_what_cannot_score_is_refused_early(host: Host, options: dict[str, Any], message: str) -> None:

@@ -32,11 +32,9 @@ def numbers(found: Sequence[Document]) -> set[int]:
 @pytest.mark.parametrize(
     ("chosen_by", "expected"),
     [
-        ({"even": True}, set(range(0, 30, 2))),
         ({"missing": None}, set()),
         ({}, set(range(30))),
         (lambda document: document.metadata["n"] > 27, {28, 29}),
-        (lambda document: False, set()),
     ],
 )
 def test_filters_by_both(reader: Reader, notes: list[Document], chosen_by: Any, expected: set[int]) -> None:

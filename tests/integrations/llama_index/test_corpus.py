@@ -13,9 +13,10 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index.retrievers.spscanner import SPScannerRetriever
+from llama_index.retrievers.spscanner.host import node_filter
 from tests.integrations.hosts import Reader
 
 QUERY = "Who signed the treaty?"
@@ -80,3 +81,27 @@ def test_a_node_of_an_own_class_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="node 'n' is Own; expected one of LlamaIndex's own node classes"):
         retriever.persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+
+
+YES, NO = below(2), below(1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "condition", "expected"),
+    [
+        ([YES, NO], "and", False),
+        ([YES, YES], "and", True),
+        ([YES, NO], "or", True),
+        ([NO, NO], "or", False),
+        ([NO, NO], "not", True),
+        ([YES, NO], "not", False),
+        ([], "and", True),
+        ([], "or", True),
+        ([], "not", True),
+        ([MetadataFilters(filters=[NO, YES], condition=FilterCondition.OR), YES], "and", True),
+        ([MetadataFilters(filters=[YES], condition=FilterCondition.NOT), YES], "and", False),
+    ],
+)
+def test_conditions_and_nested_filters(parts: list[MetadataFilters], condition: str, expected: bool) -> None:
+    filters = MetadataFilters(filters=parts, condition=FilterCondition(condition))
+    assert node_filter(filters)(TextNode(text="x", metadata={"n": 1})) is expected

@@ -15,6 +15,7 @@ from llama_index.core.schema import (
 )
 
 from llama_index.postprocessor.spscanner import ScannedNode, SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
@@ -86,3 +87,18 @@ def test_ids_do_not_depend_on_random_ids_of_documents() -> None:
     assert len(set(first)) == 4  # equal sentences of two documents are two
     assert ids(cut=False) == first
     assert ids(cut=True) == first
+
+
+def test_nodes_are_independent(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
+    stage = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, return_nodes="node")
+    for held, options in (
+        (documents, {}),
+        (documents, {"keep_retrieval_score": True, "retriever": stage}),
+        (chunks, {"return_nodes": "node"}),
+    ):
+        retriever = SPScannerRetriever(held, scorer=word_scorer, **options)
+        one, two = ({n.node_id: n for n in retriever.retrieve(q)} for q in (QUERY, "Did the bell ring?"))
+        assert one.keys() == two.keys()
+        assert all(one[name].node == two[name].node for name in one)
+        assert all(one[name].node.hash == two[name].node.hash for name in one)
+        assert {name: found.score for name, found in one.items()} != {n: f.score for n, f in two.items()}
