@@ -111,11 +111,8 @@ def study_of(
         questions,
         seed,
         asks=[ask(setting) for setting in settings],
-        arguments={
-            "questions": digest_of(questions),
-            "cutoffs": _cutoffs(plan),
-            **({"calibration": digest_of(unanswerable)} if calibration else {}),
-        },
+        arguments=arguments_of([], questions, plan)
+        | ({"calibration": digest_of(unanswerable)} if calibration else {}),
         plan=plan,
         calibrated=calibrated if calibration else None,
     )
@@ -167,19 +164,15 @@ def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) 
 
 
 def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) -> dict[str, object]:
-    """What must not change before a run on corpora resumes."""
+    """What must not change before a run resumes."""
     return {
         "questions": digest_of(questions),
         "corpora": {corpus.source: corpus.digest for corpus in corpora},
         "among": plan.among,
         "document_characters": plan.characters,
         "aggregation": None if plan.aggregation == "max" else plan.aggregation,
-        "cutoffs": _cutoffs(plan),
+        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
     }
-
-
-def _cutoffs(plan: Plan) -> list[int] | None:
-    return None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs)
 
 
 def digest_of(questions: Questions) -> str:

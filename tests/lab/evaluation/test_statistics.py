@@ -81,16 +81,6 @@ def test_equals_a_plain_cluster_bootstrap() -> None:
     assert [found["ci_low"], found["ci_high"]] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.01)
 
 
-def test_by_hand() -> None:
-    difference, p_value = paired_test({"x": SMALL}, {"x": SMALL})
-    assert (list(difference.values()), p_value) == ([0.0, 0.0, 0.0, 4, 3], 1.0)
-    # three documents, each better by the first: two of the eight ways to swap are as extreme
-    worse = Sample(SMALL.values - 0.25, SMALL.documents)
-    for first, second, expected in ((SMALL, worse, 0.25), (worse, SMALL, -0.25)):
-        difference, p_value = paired_test({"x": first}, {"x": second})
-        assert (difference["value"], p_value) == (pytest.approx(expected), 0.25)
-
-
 def differences(questions: int, shift: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     random = np.random.default_rng(2)
     first = random.random(questions)

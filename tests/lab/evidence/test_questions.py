@@ -92,13 +92,9 @@ def test_optional_keys(tmp_path: Path, keys: dict[str, Any], expected: Question)
 
 def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
     text = "Ωμέγα 🚢\u2028 \ud800."
-    record = RECORD | {
-        "text": text,
-        "questions": [{"qid": "q", "question": "?", "evidence": [[0, len(text)]]}],
-    }
+    record = with_question(evidence=[[0, len(text)]]) | {"text": text}
     (document,) = read(write(tmp_path / "data.jsonl", record))
-    assert document.text == text
-    assert document.questions[0].evidence == ((0, len(text)),)
+    assert (document.text, document.questions[0].evidence) == (text, ((0, len(text)),))
 
 
 BAD_LINES = [
