@@ -158,6 +158,10 @@ def test_a_key_in_use_and_an_unknown_one() -> None:
         ("keys", np.frombuffer(b'{"0": 1}', np.uint8), "not a JSON list"),
         ("vocabulary", np.frombuffer(b"\xff", np.uint8), "not a JSON list"),
         ("keys", np.frombuffer(b"[" * 100_000, np.uint8), "not a JSON list"),
+        *[
+            ("languages", np.frombuffer(own, np.uint8), "languages for 2 texts")
+            for own in (b"[]", b'["de", "en"]')
+        ],
         ("stops", np.zeros(0, np.int64), "expected integers"),
         ("text_stops", np.zeros(0, np.int64), "expected integers"),
     ],

@@ -123,14 +123,6 @@ def test_a_saved_index_knows_the_languages() -> None:
     assert index.languages == [ENGLISH, CJK]
 
 
-@pytest.mark.parametrize("languages", [["german"], ["german", "klingon"]])
-def test_a_saved_index_with_other_languages_is_refused(languages: list[str]) -> None:
-    arrays = CollectionIndex.of([GERMAN, CHINESE]).to_arrays()
-    arrays["languages"] = np.frombuffer(json.dumps(languages).encode(), np.uint8)
-    with pytest.raises(ValueError, match="languages for 2 texts"):
-        CollectionIndex.from_arrays(arrays)
-
-
 def test_stop_words_are_lower_case() -> None:
     assert STOP_WORDS_OF[ENGLISH] == STOP_WORDS
     assert len(STOP_WORDS_OF) == 9

@@ -182,10 +182,6 @@ def test_the_model_in_nltk_s_data_path_is_first(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
     text = "He saw the qux. Then he left."
     assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 1
-    # another model, another answer
-    (folder / "abbrev_types.txt").write_text("quux\n", encoding="utf-8")
-    reference_segmentation._load_sentence_tokenizer.cache_clear()
-    assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 2
     reference_segmentation._load_sentence_tokenizer.cache_clear()
 
 

@@ -71,6 +71,9 @@ ENDS = {
     "commas": "Mill,Year\n|Barn,1811\n|Dam,1790\n|So it was.",
     "semicolons": "Mill;Year\n|Barn;1811\n|Dam;1790",
     "tabs": "Of old:\n\n|Mill\tYear\n|Barn\t1811\n|Dam\t1790\n",
+    "indented lines": (
+        "It rained. |The keeper \n\twalked along \n\tthe northern \n\tbank until \n\tthe bell rang. |He slept."
+    ),
     "commas in prose": (
         "One, two,\nthree, four,\nfive, six. |He had 1,000 men,\nshe had 2,000 men,\nthey 3,000 men."
     ),
@@ -157,8 +160,3 @@ def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
 def test_the_time_is_linear(mark: str) -> None:
     text = mark * (300_000 // len(mark))
     assert_exact(text, SentenceSegmenter().segment(text))
-
-
-def test_indented_lines_are_no_rows_of_a_table() -> None:
-    verse = "The keeper \n\twalked along \n\tthe northern \n\tbank until \n\tthe bell rang."
-    assert sentences(f"It rained. {verse} He slept.") == ["It rained.", verse, "He slept."]
