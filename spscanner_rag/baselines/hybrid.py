@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, CollectionBaseline, Combined, Scores, log_odds, name_of
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.lexical.bm25 import standardized
+from spscanner_rag.lexical.bm25 import Moments
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch
 from spscanner_rag.text.units import Segmenter
@@ -99,3 +99,8 @@ def _own_scores(
     if isinstance(scorer, Baseline):
         return scorer.raw_scores_many(requests, cancelled)
     return score_batch(scorer, requests, cancelled, collection)
+
+
+def standardized(scores: Scores) -> NDArray[np.float64]:
+    """Z-scores of units among themselves; 0 if none differ: (units,)."""
+    return Moments.of(scores).standardize(scores)

@@ -54,11 +54,6 @@ def standardized_by(
     return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]
 
 
-def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Z-scores of units among themselves; 0 if none differ: (units,)."""
-    return Moments.of(scores).standardize(scores)
-
-
 def tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Z-scores up to `_LINEAR_Z` as they are, larger ones by their logarithm."""
     result, large = z.copy(), z > _LINEAR_Z  # few are

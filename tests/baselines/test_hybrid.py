@@ -8,8 +8,7 @@ from scipy.stats import rankdata, zscore
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.dense import Dense, LateChunking
-from spscanner_rag.baselines.hybrid import reciprocal_ranks
-from spscanner_rag.lexical.bm25 import standardized
+from spscanner_rag.baselines.hybrid import reciprocal_ranks, standardized
 from spscanner_rag.scorers import words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.baselines.test_dense import LangChainLike

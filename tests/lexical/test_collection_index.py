@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lexical.bm25 import REACH, standardized
+from spscanner_rag.lexical.bm25 import REACH, Moments
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, lexical_scores
 from spscanner_rag.lexical.word_vectors import WordVectors
@@ -204,7 +204,7 @@ def test_a_text_has_the_score_of_its_best_unit() -> None:
     index = CollectionIndex.of(TEXTS)
     bm25 = lexical_scores(index.asked(RANKED_QUERY), MatchOptions(surroundings=True)).bm25
     assert len(bm25) == N_SCORES
-    units = sum(map(standardized, bm25)) / N_SCORES
+    units = sum(Moments.of(scores).standardize(scores) for scores in bm25) / N_SCORES
     stops = np.cumsum([0, *map(len, TEXTS)])
     best = {str(text): units[stops[text] : stops[text + 1]].max() for text in (0, 2, 4)}
     found = index.best_texts(RANKED_QUERY)
