@@ -110,7 +110,7 @@ def test_every_file_is_read_once(folder: Path, opened: list[str]) -> None:
 def test_training_reads_no_file_again(folder: Path, opened: list[str], head: bool) -> None:
     if not head:
         edit_weights(folder, drop_head)
-    files = RunFiles((), (), folder.parent / "out", str(folder), None, folder.parent / "scores")
+    files = RunFiles((), (), folder.parent / "out", str(folder), None)
     opened.clear()
     start = start_checkpoint(files, Recipe(lexical_prior=True), (), torch.device("cpu"))
     assert start.has_head is head

@@ -22,9 +22,6 @@ def train(
     base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
     config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
     validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
-    word_vectors: Path | None = option(
-        None, "Word vectors for lexical_soft and embedding_start; default: the bundled checkpoint's."
-    ),
     device: str = DEVICE,
     threads: int | None = THREADS,
     workers: int = option(
@@ -48,7 +45,7 @@ def train(
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # parallel tokenizers do not survive a fork
     use_threads(threads)
     numbers = read_recipe(recipe)
-    files = RunFiles(data or [], validation or [], out, base, config, word_vectors)
+    files = RunFiles(data or [], validation or [], out, base, config)
     view = TrainingView(numbers.steps, progress)
     with folder_lock(out) as leftovers, view.bar:
         if leftovers:

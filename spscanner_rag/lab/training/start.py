@@ -31,7 +31,6 @@ class RunFiles:
     out: Path
     base: str | None  # a checkpoint to start from
     config: Path | None  # or the configuration of a model to train from nothing
-    word_vectors: Path | None = None  # for a soft channel or an embedding's start; None: the bundled table
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
@@ -51,15 +50,9 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
             )
     else:
         locate(files.base)
-    starts = recipe.embedding_start and files.config is not None
     for name, part in (("embedding_start", "embedding is"), ("recall_start", "layers are")):
         if getattr(recipe, name) and files.config is None:
             raise ValueError(f"{name} is true with --base, whose {part} trained; expected --config")
-    if files.word_vectors is not None and not (recipe.lexical_soft or starts):
-        raise ValueError(
-            f"{files.word_vectors}: the recipe has no use for word vectors; "
-            "expected lexical_soft or embedding_start"
-        )
 
 
 def start_checkpoint(
@@ -80,11 +73,11 @@ def start_checkpoint(
     base = replace(loaded, meaning=None)  # it learns and is measured alone; its encoder stays as it is
     own = base.settings
     if not base.has_head:
-        return _with_parts(base, _read_as(own, recipe), files)
+        return _with_parts(base, _read_as(own, recipe))
     grown = replace(
         own, **{part: getattr(own, part) or getattr(recipe, f"lexical_{part}") for part in _LEXICAL}
     )
-    return base if grown == own else _with_parts(base, grown, files)
+    return base if grown == own else _with_parts(base, grown)
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -115,10 +108,10 @@ def _from_nothing(
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings)
     if recipe.embedding_start:
-        start_embedding(model, tokenizer, _read_table(files), recipe.seed)
+        start_embedding(model, tokenizer, _bundled_table(), recipe.seed)
     if recipe.recall_start:
         start_recall(model, recipe.seed)
-    table = _read_table(files) if settings.soft else None
+    table = _bundled_table() if settings.soft else None
     return Checkpoint(
         model.to(device),
         settings,
@@ -141,11 +134,11 @@ def _read_shape(path: Path, vocab_size: int, recipe: Recipe) -> Mamba2Config:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _read_table(files: RunFiles) -> WordVectors:
-    return read_word_vectors(files.word_vectors or locate(None) / WORD_VECTORS)
+def _bundled_table() -> WordVectors:
+    return read_word_vectors(locate(None) / WORD_VECTORS)
 
 
-def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) -> Checkpoint:
+def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
     model = new_model(base.model.config, settings)
     model.to(base.model.device)
@@ -158,7 +151,7 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) ->
     if model.soft_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.soft_prior.bias)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
-    table = (base.word_vectors or _read_table(files)) if settings.soft else None
+    table = (base.word_vectors or _bundled_table()) if settings.soft else None
     return replace(base, model=model, settings=settings, word_vectors=table)
 
 

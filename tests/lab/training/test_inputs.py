@@ -13,14 +13,14 @@ from spscanner_rag.lab.training.start import RunFiles
 
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
-    for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "shape.json", "table"):
+    for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "shape.json"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     return files_in(tmp_path, "a.jsonl")
 
 
 def files_in(folder: Path, first: str) -> RunFiles:
     data, out = [folder / first, folder / "b.jsonl"], folder / "out"
-    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json", folder / "table")
+    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json")
 
 
 def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
@@ -36,13 +36,18 @@ def test_paths_may_move(files: RunFiles, tmp_path: Path) -> None:
         ("b.jsonl", "--data"),
         ("dev.jsonl", "--validation"),
         ("shape.json", "--config"),
-        ("table", "--word-vectors"),
     ],
 )
 def test_other_content_is_told_by_option(files: RunFiles, tmp_path: Path, name: str, option: str) -> None:
     before = inputs_of(files)
     (tmp_path / name).write_text("other", encoding="utf-8")
     assert str(input_difference(before, inputs_of(files))).startswith(f"{option} has other content")
+
+
+def test_a_state_with_word_vectors_of_its_own_is_refused(files: RunFiles) -> None:
+    """They were an option once."""
+    before = inputs_of(files) | {"--word-vectors": "ab" * 32}
+    assert str(input_difference(before, inputs_of(files))).startswith("--word-vectors has other content")
 
 
 def test_more_fewer_and_exchanged_files(files: RunFiles) -> None:
@@ -54,7 +59,7 @@ def test_more_fewer_and_exchanged_files(files: RunFiles) -> None:
 
 def test_a_base_is_its_files(tiny_checkpoint: Path, tmp_path: Path) -> None:
     def of(folder: Path) -> str:
-        return inputs_of(RunFiles([], [], tmp_path, str(folder), None, tmp_path))["--base"]
+        return inputs_of(RunFiles([], [], tmp_path, str(folder), None))["--base"]
 
     recorded = Path(shutil.copytree(tiny_checkpoint, tmp_path / "recorded"))
     (recorded / "model.safetensors").write_bytes(b"its digest is in config.json, and loading checks it")

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
@@ -17,7 +16,6 @@ from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkp
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
 from tests.lab.training.conftest import SHAPE
-from tests.lexical.tables import table_of
 
 CPU = torch.device("cpu")
 LEXICAL = Recipe(
@@ -26,20 +24,10 @@ LEXICAL = Recipe(
 
 
 SOFT = replace(LEXICAL, lexical_soft=True)
-TABLE = table_of(("badger", "road", "the"), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32))
 
 
-def files(
-    out: Path, base: Path | None = None, config: Path | None = None, table: Path | None = None
-) -> RunFiles:
-    named = None if base is None else str(base)
-    return RunFiles([], [], out, named, config, word_vectors=table)
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    (tmp_path / "table.safetensors").write_bytes(save(TABLE.to_arrays()))
-    return tmp_path / "table.safetensors"
+def files(out: Path, base: Path | None = None, config: Path | None = None) -> RunFiles:
+    return RunFiles([], [], out, None if base is None else str(base), config)
 
 
 @pytest.fixture
@@ -89,10 +77,10 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
 
 
 def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
-    tmp_path: Path, language_model: Path, table: Path
+    tmp_path: Path, language_model: Path
 ) -> None:
     own = headless(language_model)
-    start = start_checkpoint(files(tmp_path, language_model, table=table), SOFT, [], CPU)
+    start = start_checkpoint(files(tmp_path, language_model), SOFT, [], CPU)
     kept = start.model
     assert own.match_embedding is not None
     assert kept.match_embedding is not None
@@ -106,14 +94,13 @@ def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
 
 @pytest.mark.parametrize("base", ["lesser_scanner", "tiny_checkpoint"])
 def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
-    tmp_path: Path, base: str, table: Path, request: pytest.FixtureRequest
+    tmp_path: Path, base: str, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(base)
     own = load_checkpoint(folder, device=CPU)
-    start = start_checkpoint(files(tmp_path, folder, table=table), SOFT, [], CPU)
+    start = start_checkpoint(files(tmp_path, folder), SOFT, [], CPU)
     assert start.settings == replace(own.settings, prior=True, surroundings=True, soft=True)
     assert start.word_vectors is not None
-    assert start.word_vectors.words == TABLE.words
     ids, features = torch.arange(20)[None], torch.randn(1, 20, SOFT_FEATURES)
     prior = torch.randn(20, start.model.prior_width)
     with torch.no_grad():
@@ -131,35 +118,16 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         assert again.word_vectors is not None
 
 
-def test_a_table_is_the_one_given_where_it_is_read_or_the_bundled_one(
-    tmp_path: Path, tiny_checkpoint: Path, shape: Path, table: Path
-) -> None:
-    bundled = start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU).word_vectors
-    assert bundled is not None
-    assert len(bundled) > 40_000
-    start, recall = Recipe(embedding_start=True), Recipe(recall_start=True)
-    for asked, recipe, message in (
-        (files(tmp_path, config=shape, table=table), LEXICAL, "the recipe has no use for word vectors"),
-        (files(tmp_path, tiny_checkpoint, table=table), start, "embedding_start is true with --base"),
-        (
-            files(tmp_path, tiny_checkpoint),
-            recall,
-            "recall_start is true with --base, whose layers are trained",
-        ),
-    ):
-        with pytest.raises(ValueError, match=message):
-            check_start(asked, recipe)
-    for word_vectors in (table, None):
-        check_start(files(tmp_path, config=shape, table=word_vectors), SOFT)
-    table.write_bytes(b"")
-    with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
-        start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
+@pytest.mark.parametrize("start", ["embedding_start", "recall_start"])
+def test_a_base_has_started(tmp_path: Path, tiny_checkpoint: Path, start: str) -> None:
+    with pytest.raises(ValueError, match=f"{start} is true with --base, whose .* trained"):
+        check_start(files(tmp_path, tiny_checkpoint), Recipe(**{start: True}))
 
 
 def test_from_nothing_with_word_vectors_and_layers_that_recall(
-    tmp_path: Path, shape: Path, table: Path, documents: list[Document]
+    tmp_path: Path, shape: Path, documents: list[Document]
 ) -> None:
-    given = files(tmp_path / "out", config=shape, table=table)
+    given = files(tmp_path / "out", config=shape)
     soft = start_checkpoint(given, SOFT, documents, CPU)
     assert soft.word_vectors is not None
     assert soft.settings.soft

@@ -158,7 +158,7 @@ def from_lanes(h, at, width, factor, state):
 
 @compiled(CONTRACT)
 def sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out, lane, lane_step, count):
-    """`sweep` for `ROWS` times `LANES` numbers, which stay in registers."""
+    """Advance `ROWS` times `LANES` numbers of a state, which stay in registers, over ``count`` tokens."""
     a = spread(scale)
     h0 = flushed(product(a, load(h, at)), SMALLEST)
     h1 = flushed(product(a, load(h, at + width)), SMALLEST)
