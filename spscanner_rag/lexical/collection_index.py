@@ -77,11 +77,6 @@ class CollectionIndex:
         return self.postings.n_units
 
     @property
-    def n_bytes(self) -> int:
-        """Bytes of the counts, without the words themselves."""
-        return sum(array.nbytes for array in self.postings)
-
-    @property
     def vocabulary(self) -> list[str]:
         """All lowercase words ever counted, numbered in this order; new ones are appended."""
         with self._lock:

@@ -190,13 +190,6 @@ class Pipeline:
             before = request
             yield request, asked
 
-    def encode(self, request: ScanRequest, meter: Meter) -> None:
-        """Have the vectors of a text kept, where there is an encoder, for a question that is asked later."""
-        if self.reading.meaning is not None:
-            units = self.reading.folded_units(request.text, request.units, meter.check)
-            sentences = [unit.model_text for unit in units]
-            self.reading.meaning.vectors(sentences, meter.expect, meter.after_step)
-
     def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
         """The requests as one collection, if a lexical channel needs one; each text is cut and counted once."""
         if not self.reading.lexical:

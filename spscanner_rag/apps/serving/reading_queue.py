@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 
@@ -187,7 +188,7 @@ class ReadingQueue:
         for job in jobs:
             if not job.asked:
                 for request in job.requests:
-                    self.pipeline.encode(request, meter)
+                    _encode(self.pipeline.reading, request, meter)
                 job.future.set_result([])
         jobs = [job for job in jobs if job.asked]
         requests = [request for job in jobs for request in self._counted(job, meter)]
@@ -222,3 +223,11 @@ class _SharedMeter(Meter):
             self.others(self.largest)
             self.resumed = time.monotonic()
             self.lasted = self.resumed - began
+
+
+def _encode(reading: Reading, request: ScanRequest, meter: Meter) -> None:
+    """Have the vectors of a text kept, where there is an encoder, for a question that is asked later."""
+    if reading.meaning is not None:
+        units = reading.folded_units(request.text, request.units, meter.check)
+        sentences = [unit.model_text for unit in units]
+        reading.meaning.vectors(sentences, meter.expect, meter.after_step)

@@ -235,7 +235,7 @@ class Service:
                 index = CollectionIndex.from_arrays(dict(arrays))
         except Exception as error:  # damage of an archive of arrays shows in any kind of error
             raise RefusedError(422, f"the collection cannot be read: {error!s:.200}") from None
-        size = index.n_bytes + _WORD_BYTES * len(index.vocabulary)
+        size = sum(array.nbytes for array in index.postings) + _WORD_BYTES * len(index.vocabulary)
         if size > COLLECTION_BYTES:
             raise RefusedError(
                 413,

@@ -20,7 +20,8 @@ def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int
     """
     parts = list(_parts(scorer))
     counts = any(getattr(part, "uses_collection", False) for part in parts if not hasattr(part, "scorers"))
-    words = units.index(collection).n_bytes if counts and getattr(scorer, "uses_collection", False) else 0
+    counts = counts and getattr(scorer, "uses_collection", False)
+    words = sum(array.nbytes for array in units.index(collection).postings) if counts else 0
     return (words + sum(getattr(part, "index_bytes", 0) for part in parts)) / 1e6
 
 
