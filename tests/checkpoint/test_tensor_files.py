@@ -268,32 +268,33 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
 
 
 @pytest.mark.parametrize(
-    ("size", "stride", "offset"),
+    ("elements", "size", "stride", "offset", "fault"),
     [
-        ((2,), (HUGE,), 0),
-        ((HUGE,), (1,), 0),
-        ((2,), (1,), HUGE),
-        ((2,), (-1,), 1),
-        ((2, 2), (1,), 0),
-        ((9,), (1,), 0),
+        (2, (2,), (HUGE,), 0, "claims more bytes"),
+        (2, (HUGE,), (1,), 0, "claims more bytes"),
+        (2, (2,), (1,), HUGE, "claims more bytes"),
+        (2, (2,), (-1,), 1, "damaged"),
+        (2, (2, 2), (1,), 0, "damaged"),
+        (2, (9,), (1,), 0, "damaged"),
+        (2, (1,) * 9, (1,) * 9, 0, "a tensor of 9 dimensions"),  # a million of them, which many tensors share
+        ([1, 2], (2,), (1,), 0, "persistent id 'storage'"),  # torch would copy the list
     ],
 )
-def test_out_of_storage(tmp_path: Path, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
-    path = write_pickled(tmp_path, {"a": torch.ones(2)})
-    rebuild = (torch._utils._rebuild_tensor_v2, (0, offset, size, stride, False, collections.OrderedDict()))
-
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, value: object) -> object:
-            return ("storage", torch.FloatStorage, "0", "cpu", 2) if type(value) is Place else None
-
+def test_shapes_that_are_none(
+    tmp_path: Path, elements: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, fault: str
+) -> None:
     class Place:
         pass
 
-    function, arguments = rebuild
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value: object) -> object:
+            return ("storage", torch.FloatStorage, "0", "cpu", elements) if type(value) is Place else None
+
+    arguments = Place(), offset, size, stride, False, collections.OrderedDict()
     stream = io.BytesIO()
-    Pickler(stream, 2).dump({"a": Calls(function, Place(), *arguments[1:])})
-    write_pickle(path, stream.getvalue())
-    with refused(r"pytorch_model\.bin: "):
+    Pickler(stream, 2).dump({"a": Calls(torch._utils._rebuild_tensor_v2, *arguments)})
+    write_pickle(tmp_path / "pytorch_model.bin", stream.getvalue())
+    with refused(rf"pytorch_model\.bin: .*({fault})"):
         read_all(tmp_path)
 
 
