@@ -1,23 +1,13 @@
 from spscanner_rag.lab.evaluation.settings import Setting, settings_of
 
 
-def test_the_scanner_has_sentences_only() -> None:
-    found = settings_of(["scanner", "scanner:folder", "bm25"], ["sentence", "chunk"])
-    assert found == [
-        Setting("scanner", "sentence"),
-        Setting("scanner:folder", "sentence"),
-        Setting("bm25", "sentence"),
-        Setting("bm25", "chunk"),
-    ]
-    labels = [setting.label for setting in [*found[2:], Setting("bm25", "chunk:150")]]
-    assert labels == ["bm25", "bm25, chunks", "bm25, chunks of 150 words"]
-
-
-def test_a_varied_setting() -> None:
-    varied = Setting("bm25", "chunk", ("one", "two"))
-    assert varied.key == ("bm25, one, two", "chunk")
-    assert varied.label == "bm25, one, two, chunks"
-    assert varied != Setting("bm25, one, two", "chunk")  # which is another retriever
+def test_labels_and_keys() -> None:
+    units = ["sentence", "chunk:150"]
+    settings = [*settings_of(["scanner:x", "bm25"], units), Setting("bm25", "chunk", ("one", "two"))]
+    labels = ["scanner:x", "bm25", "bm25, chunks of 150 words", "bm25, one, two, chunks"]
+    assert [setting.label for setting in settings] == labels
+    assert settings[-1].key == ("bm25, one, two", "chunk")
+    assert settings[-1] != Setting("bm25, one, two", "chunk")  # which is another retriever
 
 
 def test_which_settings_have_an_index() -> None:
