@@ -16,14 +16,12 @@ from llama_index.core import (
 )
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.llms import CompletionResponse, MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.llms import MockLLM
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import (
     BaseNode,
     Document,
     IndexNode,
-    MetadataMode,
     NodeWithScore,
     QueryBundle,
     TextNode,
@@ -106,31 +104,6 @@ def test_deleting_whole_texts(documents: list[Document], chunks: list[BaseNode],
     assert retriever.ref_doc_ids == ["harbour", "lighthouse"]
     found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
     assert [n.node.get_content() for n in found] == ["New."]
-
-
-@pytest.mark.parametrize("budget", [120, 200, 300])
-def test_a_query_engine_sends_no_more_than_the_budget(
-    documents: list[Document], word_scorer: Any, budget: int
-) -> None:
-    sent: list[str] = []
-
-    class Recording(MockLLM):
-        def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-            sent.append(prompt)
-            return CompletionResponse(text="Nobody.")
-
-    synthesizer = get_response_synthesizer(llm=Recording())
-    template = synthesizer.get_prompts()["text_qa_template"]
-
-    def prompt(question: str, found: list[NodeWithScore]) -> str:
-        context = "\n\n".join(one.node.get_content(MetadataMode.LLM) for one in found)
-        return template.format(context_str=context, query_str=question)
-
-    options: dict[str, Any] = {"scorer": word_scorer, "similarity_top_k": None, "prompt": prompt}
-    retriever = SPScannerRetriever(documents, max_tokens=budget, **options)
-    answer = RetrieverQueryEngine(retriever, synthesizer).query(QUERY)
-    assert sent == [prompt(QUERY, answer.source_nodes)]
-    assert budget / 2 < word_scorer.count_tokens(sent[0]) <= budget
 
 
 def test_from_a_shared_docstore(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
