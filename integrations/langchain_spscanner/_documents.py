@@ -313,6 +313,7 @@ class DocumentHost(Host[Document]):
         wholes = Wholes(items, self.document_key)
 
         def find(chunk: Document) -> int | None:
+            require_document(chunk, "the first stage's documents")
             found = {text_of.get(number) for number in wholes.holding(chunk)}
             return found.pop() if len(found) == 1 else None
 
@@ -320,12 +321,6 @@ class DocumentHost(Host[Document]):
 
     def read(self, found: Sequence[Document]) -> list[ReadText[Document]]:
         return read(found, self.document_key)
-
-    def check_found(self, found: object) -> Sequence[Document]:
-        documents = super().check_found(found)
-        for document in documents:
-            require_document(document, "the first stage's documents")
-        return documents
 
     def score(self, found: Sequence[Document]) -> float | None:
         return score_of(found[0])

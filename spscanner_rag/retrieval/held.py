@@ -115,14 +115,6 @@ class Host(ABC, Generic[Item]):
     def read(self, found: Sequence[Item]) -> list[ReadText[Item]]:
         """Join found items that no held text contains."""
 
-    def check_found(self, found: object) -> Sequence[Item]:
-        """Return what a first stage found; raise ``TypeError`` unless it is a sequence of items."""
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise TypeError(
-                f"the first stage returned {type(found).__name__}; expected a list of {self.items_name}"
-            )
-        return found
-
     @abstractmethod
     def score(self, found: Sequence[Item]) -> float | None:
         """Return the score of a text of which a first stage found these items, in its order."""
@@ -236,7 +228,11 @@ class HeldCorpus(Generic[Item]):
         """
         texts, corpus = self.counted()
         if not isinstance(first_stage, str):
-            ranked = list(_admitted(self._found(self.host.check_found(found)), admits).values())
+            if not isinstance(found, Sequence) or isinstance(found, str):
+                raise TypeError(
+                    f"the first stage returned {type(found).__name__}; expected a list of {self.host.items_name}"
+                )
+            ranked = list(_admitted(self._found(found), admits).values())
             kept = bounds.kept(estimated_tokens(text.joined.text) for text in ranked)
             return [ranked[number] for number in kept]
         admitted = _admitted(texts, admits)
