@@ -15,7 +15,15 @@ from spscanner_rag.apps.pages.html_page import page_style, render
 from spscanner_rag.apps.pages.labels import listed, short_labels
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.evaluation.result import Column, Result, paired_tests, table_of, write_files
+from spscanner_rag.lab.evaluation.result import (
+    CHANCE,
+    Column,
+    Result,
+    paired_tests,
+    table_of,
+    verdicts,
+    write_files,
+)
 from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -27,7 +35,6 @@ _SHORT = 8  # characters; a column of such numbers is never wrapped
 _FEW = 4  # shares that have room for their intervals on a line
 _WIDE = 200  # columns of a terminal that has no width
 
-CHANCE = 0.05  # a difference with a smaller p is significant
 FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30  # fewer are called few
 COLOURS = 8  # classes c1 to c8 of page.css
 METRICS = {
@@ -234,9 +241,8 @@ def show_result(result: Result, out: Path) -> None:
         console.width = _WIDE
     ranked = table_of(result, "Recall, nDCG, MRR and MAP, percent", "", result.ranked)
     console.print(_table(console, ranked))
-    if result.differences:
-        console.print(line_of(console, first_sentence(result.differences, {}), "bold"))
-        console.print(_table(console, paired_tests(result.differences)))
+    for verdict in verdicts(result):
+        console.print(line_of(console, verdict, "bold"))
     for table in result.tables:
         console.print(_table(console, table))
         console.print(line_of(console, table.about))

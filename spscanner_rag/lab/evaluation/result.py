@@ -16,6 +16,8 @@ from spscanner_rag.lab.evaluation.statistics import AVERAGES
 from spscanner_rag.lab.evaluation.tables import Table, points, to_markdown
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 
+CHANCE = 0.05  # a difference with a smaller p is significant
+
 Column = tuple[str, int | None]  # a metric and its k
 
 _DIGITS = {"tokens": 0, "seconds": 2, "peak_megabytes": 0, "documents_read": 0, "tokens_read": 0,
@@ -137,6 +139,29 @@ def evidence_table(result: Result) -> Table:
         "the best k units; seconds for a question."
     )
     return table_of(result, "", about, result.columns)
+
+
+def verdicts(result: Result) -> list[str]:
+    """What the recall of each pair of settings says, in words."""
+    found = []
+    for test in result.differences:
+        if test["metric"] != f"recall@{result.middle}" or test["average"] != "macro":
+            continue
+        better, worse, gain = test["first"], test["second"], test["difference"]
+        low, high = test["ci_low"], test["ci_high"]
+        if gain < 0:
+            better, worse, gain = worse, better, -gain
+            low, high = None if high is None else -high, None if low is None else -low
+        interval = "" if low is None else f" (95 % interval {points(low)} to {points(high)})"
+        # Of a handful of documents the interval is too narrow; the test, which flips their signs, knows.
+        if low is None or low <= 0 or test["p_value"] >= CHANCE:
+            found.append(
+                f"{better} or {worse}: {test['questions']:,} questions do not tell which finds more{interval}."
+            )
+        else:
+            share = f"{points(gain)} points of the evidence among the best {result.middle}"
+            found.append(f"{better} finds more than {worse}: {share}{interval}.")
+    return found
 
 
 def paired_tests(differences: Sequence[Difference]) -> Table:
