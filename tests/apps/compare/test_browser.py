@@ -54,6 +54,15 @@ def test_links_lead_to_the_pick_from_strips_and_cards(visit: Any, page_file: Pat
     opened.finish()
 
 
+def test_keys_go_from_pick_to_pick(visit: Any, page_file: Path) -> None:
+    opened = visit(page_file)
+    for key, pick in (("j", "1-1"), ("j", "1-2"), ("ArrowRight", "2-1"), ("ArrowRight", "3-1"), ("j", "3-2"),
+                      ("j", "3-2"), ("k", "3-1"), ("ArrowLeft", "2-1"), ("k", "2-1")):  # fmt: skip
+        opened.page.keyboard.press(key)
+        assert gone_to(opened) == f"p1-{pick}"
+    opened.finish()
+
+
 def test_links_stay_in_a_notebook_s_frame(visit: Any, page_file: Path) -> None:
     opened = visit(page_file.with_name("notebook.html"))
     frame = opened.page.frame_locator("iframe")

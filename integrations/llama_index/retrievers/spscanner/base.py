@@ -1,6 +1,7 @@
 """The retriever: finds the best sentences of whole documents."""
 
 from collections.abc import Sequence
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -219,3 +220,9 @@ class SPScannerRetriever(BaseRetriever):
             found,
             cancelled,
         )
+
+
+# So that help() and editors show the fields that ``options`` stands for.
+_own = [each for each in signature(SPScannerRetriever).parameters.values() if each.name != "options"]
+_fields = signature(NodeRetrieverFields).parameters.values()
+SPScannerRetriever.__signature__ = Signature([*_own, *_fields])  # type: ignore[attr-defined]
