@@ -16,12 +16,11 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
-from spscanner_rag.apps.serving import page_routes, service
+from spscanner_rag.apps.serving import page_routes, reading_queue, service
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.apps.serving.service import Kept
 from spscanner_rag.checkpoint.file_access import fingerprint
-from spscanner_rag.scan.pipeline import Pipeline
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -290,8 +289,8 @@ def test_what_was_prepared_is_not_read_again(
     for name in ("_read", "_cut"):
         own = getattr(page_routes, name)
         monkeypatch.setattr(page_routes, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
-    encode = Pipeline.encode
-    monkeypatch.setattr(Pipeline, "encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
+    encode = reading_queue._encode
+    monkeypatch.setattr(reading_queue, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
     for _ in range(2):
         assert client.post("/v1/prepare", json=given).status_code == 204
     assert asked(client, **given)["page"].count("<mark ") >= 1
