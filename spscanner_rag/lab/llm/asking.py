@@ -64,8 +64,8 @@ class Prices:
 class Budget:
     """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
-    A request is sent only if the cost of all replies stays within ``max_cost`` with one as long as the longest so
-    far; those of other requests under way may come on top.
+    A request is sent only if the cost stays within ``max_cost`` should it, and each other that is under way, get a
+    reply as long as the longest so far.
     """
 
     prices: Prices = field(default_factory=Prices)
@@ -76,6 +76,7 @@ class Budget:
     usage: Usage = field(default_factory=Usage)
     stopped: str = field(default="", init=False)  # why nothing more is asked
     _longest: int = field(default=0, init=False)  # of the replies, in tokens
+    _under_way: list[int] = field(default_factory=list, init=False)  # tokens of prompts without a reply yet
     _next: float = field(default=float("-inf"), init=False)  # the time of the next request
 
     def __post_init__(self) -> None:
@@ -102,21 +103,22 @@ class Budget:
             self.check()
             if self.max_requests is not None and self.requests >= self.max_requests:
                 self.check(f"the limit of {self.max_requests:,} requests is reached")
-            expected = self.prices.cost(
-                self.usage + Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
-            )
+            prompts, longest = [*self._under_way, prompt_tokens], self._longest or _FIRST_REPLY_TOKENS
+            expected = self.prices.cost(self.usage + Usage(sum(prompts), len(prompts) * longest))
             if self.max_cost is not None and expected > self.max_cost:
                 limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
                 self.check(f"the next request could pass {limit}")
+            self._under_way.append(prompt_tokens)
             self.requests += 1
             now = time.monotonic()
             turn = max(now, self._next)
             self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
             return turn - now
 
-    def spend(self, used: Usage) -> None:
-        """Count what a request used."""
+    def spend(self, prompt_tokens: int, used: Usage) -> None:
+        """Count what a request used, with as many tokens as its `turn`."""
         with _COUNTING:
+            self._under_way.remove(prompt_tokens)
             self.usage += used
             self._longest = max(self._longest, used.reply_tokens)
 
@@ -207,7 +209,7 @@ class Asker:
         for attempt in range(1, self.retries + 2):
             self._wait(self.budget.turn(tokens))
             text, used, error = self._asked_once(model, prompt, tokens)
-            self.budget.spend(used)
+            self.budget.spend(tokens, used)
             lasting = error is not None and _lasts(error)
             if error is None or lasting or attempt > self.retries:
                 break

@@ -243,6 +243,17 @@ def test_the_cost_passes_its_limit_by_one_reply_at_most(lengths: list[int], most
     assert budget.cost == pytest.approx(expected) or "could pass the limit of cost" in budget.stopped
 
 
+def test_the_cost_of_what_is_under_way_counts() -> None:
+    budget = Budget(prices=Prices(reply=1000), max_cost=1.2)  # two replies
+
+    def reply(prompt: str) -> str:
+        time.sleep(0.05)  # so that all would be asked before the first reply
+        return "x " * 500
+
+    ask(reply, *"abcdefgh", budget=budget, count_tokens=words, workers=8)
+    assert budget.cost == 1.0
+
+
 def test_what_each_model_was_asked_is_counted_kept_replies_too(replies: ReplyFile) -> None:
     def reply(prompt: str) -> str:
         if "fail" in prompt:
