@@ -125,7 +125,7 @@ class MambaReranker(Pointwise):
             model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, encoder=None,
             require_head=False, layout=RERANKER, **hub,
         )  # fmt: skip
-        if not loaded.has_head or loaded.settings.lexical_names:
+        if not loaded.has_head or any(loaded.settings.lexical.values()):
             got = "reads with a lexical channel, so it is a scanner"
             if not loaded.has_head:
                 got = f"neither {HEAD_TENSORS[0]} nor score.weight is there"

@@ -153,16 +153,6 @@ class ScannerSettings:
         """The parts of the lexical channel, true where they are on."""
         return {key: getattr(self, key) for key in LEXICAL_PARTS}
 
-    @property
-    def lexical_names(self) -> list[str]:
-        """Names for people of the parts of the lexical channel that are on."""
-        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
-        if names and self.least_units:
-            names.append(f"short documents scored as {self.least_units} units")
-        if self.text_weight:
-            names.append(f"whole documents compared (weight {self.text_weight})")
-        return names
-
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
         """Read the parsed object "spscanner"; a ``ValueError`` for its format, keys or types names the key."""

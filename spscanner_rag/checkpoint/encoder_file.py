@@ -42,7 +42,7 @@ class EncoderFile(NamedTuple):
     """What a file of an encoder holds."""
 
     shape: BertShape
-    weights: dict[str, torch.Tensor]  # matrices may be `quantized`
+    weights: dict[str, torch.Tensor]  # matrices may be in int8
     tokenizer: Tokenizer
     prefix: str = ""
     first_token: bool = False

@@ -8,6 +8,7 @@ it there. Its files then replace the old ones, and the place is removed; after a
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -41,7 +42,7 @@ from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
 from spscanner_rag.checkpoint.unfinished import fsync_file
 from spscanner_rag.checkpoint.whole_file import PLACE, one_at_a_time, sync_folder
-from spscanner_rag.encoder.bert import quantized, restored
+from spscanner_rag.encoder.bert import SCALE, grouped, restored
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
@@ -191,3 +192,14 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
     cross = quantized(restored(encoder.cross or {}))
     tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
     path.write_bytes(save_tensors(tensors, metadata=description))
+
+
+def quantized(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return weights with every matrix as int8, each `GROUP` of a row with a float16 scale of its own."""
+    kept = {name: weight.float() for name, weight in weights.items()}
+    for name in [name for name, weight in kept.items() if weight.ndim > 1]:
+        groups = grouped(kept[name])
+        scale = (groups.abs().amax(2) / 127).half().clamp(min=1e-7)  # (rows, groups)
+        kept[name] = (groups / scale.float()[..., None]).round().clamp(-127, 127).to(torch.int8).flatten(1)
+        kept[f"{name}{SCALE}"] = scale
+    return kept

@@ -161,34 +161,23 @@ class _Places:
         self.mask = None if min(lengths) == self.longest else inside[:, None, None, :]
 
 
-def quantized(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights with every matrix as int8, each `GROUP` of a row with a float16 scale of its own."""
-    kept = {name: weight.float() for name, weight in weights.items()}
-    for name in [name for name, weight in kept.items() if weight.ndim > 1]:
-        groups = _grouped(kept[name])
-        scale = (groups.abs().amax(2) / 127).half().clamp(min=1e-7)  # (rows, groups)
-        kept[name] = (groups / scale.float()[..., None]).round().clamp(-127, 127).to(torch.int8).flatten(1)
-        kept[f"{name}{SCALE}"] = scale
-    return kept
-
-
 def group_of(columns: int) -> int:
     """Return how many numbers of a row of a matrix share a scale."""
     return GROUP if columns % GROUP == 0 else columns
 
 
-def _grouped(weight: Tensor) -> Tensor:
+def grouped(weight: Tensor) -> Tensor:
     """A matrix in float32, cut to the groups that share a scale: (rows, groups, group)."""
     return weight.float().reshape(len(weight), -1, group_of(weight.shape[1]))
 
 
 def restored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return `quantized` weights in float32; others as they are."""
+    """Return weights that `checkpoint.save` has quantized in float32; others as they are."""
 
     def whole(name: str, weight: Tensor) -> Tensor:
         if weight.dtype != torch.int8:
             return weight
         scales = weights[f"{name}{SCALE}"].float()  # (rows, groups)
-        return (_grouped(weight) * scales[..., None]).flatten(1)
+        return (grouped(weight) * scales[..., None]).flatten(1)
 
     return {name: whole(name, weight) for name, weight in weights.items() if not name.endswith(SCALE)}

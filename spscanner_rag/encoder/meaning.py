@@ -88,10 +88,6 @@ class MeaningWeights:
         added = self.sentence * cosines + self.near * (near - cosines) + self.wide * (wide - cosines)
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
-    def with_cross(self, logits: NDArray[np.float32], read: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The logits of a text's sentences from those without and those of the cross-reader, each (sentences,)."""
-        return np.asarray(logits + self.cross * np.maximum(read, LOWEST), np.float32)
-
     def answerable(self, one_answers: float) -> float | None:
         """The probability that one of a text's sentences answers; None where no weights say it."""
         if not self.answer_scale:
@@ -117,7 +113,7 @@ class Meaning:
     """An encoder, the vectors that it has made, and what its cosines count. Thread-safe; pickled without vectors.
 
     ``own``: the weights were made for this encoder; else its cosines are scaled to those of the one they were made
-    for. At most ``most_bytes`` of vectors are kept. ``cross`` reads the likeliest sentences once more.
+    for. ``cross`` reads the likeliest sentences once more.
     """
 
     def __init__(
@@ -126,10 +122,9 @@ class Meaning:
         weights: MeaningWeights,
         *,
         own: bool = True,
-        most_bytes: int = MOST_BYTES,
         cross: CrossReader | None = None,
     ) -> None:
-        self.encoder, self.weights, self.own, self.most_bytes = encoder, weights, own, most_bytes
+        self.encoder, self.weights, self.own = encoder, weights, own
         self.cross = cross if weights.cross else None
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
         self._question = lru_cache(_QUESTIONS_KEPT)(encoder.question)
@@ -208,7 +203,7 @@ class Meaning:
             before = self._kept.pop(key, None)
             self._bytes += vectors.nbytes - (before.nbytes if before else 0)
             self._kept[key] = vectors
-            while self._bytes > self.most_bytes and len(self._kept) > 1:
+            while self._bytes > MOST_BYTES and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
     def cosines(self, query: str, vectors: SentenceVectors) -> NDArray[np.float32]:
@@ -244,7 +239,7 @@ class Meaning:
         read = None
         if self.cross is not None and len(logits):
             read = self.cross.logits(folded(query), sentences, logits, before, after_step)
-            logits = self.weights.with_cross(logits, read)
+            logits = np.asarray(logits + self.weights.cross * np.maximum(read, LOWEST), np.float32)
         return logits, self.weights.answerable(one_answers(cosines, read)) if self.own else None
 
     @cached_property
@@ -252,8 +247,7 @@ class Meaning:
         return unrelated_cosines(self.encoder)
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
-        made = partial(Meaning, own=self.own, most_bytes=self.most_bytes, cross=self.cross)
-        return made, (self.encoder, self.weights)
+        return partial(Meaning, own=self.own, cross=self.cross), (self.encoder, self.weights)
 
 
 def _after_fork() -> None:

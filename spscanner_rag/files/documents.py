@@ -1,6 +1,8 @@
 """A document that was read from a file: its text, pages, headings and other blocks."""
 
 import re
+import zlib
+from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.text.blocks import Block
-from spscanner_rag.text.word_boxes import WORDS_KEY, Box, Words, boxes_of, packed
+from spscanner_rag.text.word_boxes import WORDS_KEY, Box, Words, boxes_of
 
 STANDARD_INPUT = "-"
 LONGEST_SECTION = 80  # characters of a heading that are shown beside a position
@@ -153,3 +155,9 @@ class TextFile:
 def name_of(path: str) -> str:
     """The name of a document in messages and views: its path, or "standard input"."""
     return "standard input" if path == STANDARD_INPUT else path
+
+
+def packed(page: int, words: Words) -> str:
+    """The words of a page as a short string: the differences from word to word, compressed."""
+    steps = np.diff(words, axis=0, prepend=0).T.astype("<i4")
+    return f"{page}:{b64encode(zlib.compress(steps.tobytes())).decode()}"

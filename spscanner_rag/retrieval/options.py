@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -85,28 +85,25 @@ class SentenceSearch:
             cancelled=cancelled,
         )
 
-        def chosen(selection: Selection) -> Answer[Item, Result]:
-            answer = made(self.keep_retrieval_score)
-            self._add(answer, scored, texts, selection)
-            return answer
-
+        chosen = partial(self._chosen, made, scored, texts)
         answer = chosen(self.selection)
         if self.selection.max_tokens is not None and self.return_nodes != "node":
             answer = self._within_budget(query, answer, chosen)
         return answer.found
 
-    def _add(
+    def _chosen(
         self,
-        answer: Answer[Item, Result],
+        made: Callable[[bool], Answer[Item, Result]],
         scored: Scored,
         texts: Sequence[ReadText[Item]],
         selection: Selection,
-    ) -> None:
-        """Add what is selected to an answer."""
+    ) -> Answer[Item, Result]:
+        """An answer of what is selected."""
+        answer = made(self.keep_retrieval_score)
         if self.return_nodes == "sentence":
             for hit in scored.hits(selection):
                 answer.add_sentence(hit, texts[hit.joined])
-            return
+            return answer
         pruned = self.return_nodes == "pruned"
         kept = kept_pieces(scored.texts, scored.hits(replace(selection, merge=False)))
         if pruned:
@@ -121,6 +118,7 @@ class SentenceSearch:
                 content = pruned_text(whole, text.joined, own)
                 cut_down = content, reduction_metadata(whole, content, count)
             answer.add_piece(own.best, text, own.piece, cut_down)
+        return answer
 
     def _within_budget(
         self,

@@ -165,18 +165,11 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
     }
 
 
-def shared_scanner(
-    model: str | Path | None = None,
-    *,
-    device: str = "auto",
-    dtype: str = "auto",
-    backend: str = "auto",
-    **model_kwargs: Any,  # noqa: ANN401 - those of from_pretrained
-) -> "Scanner":
+def shared_scanner(model: str | Path | None = None, **options: Any) -> "Scanner":  # noqa: ANN401
     """`Scanner.from_pretrained`, called once in a process for the same arguments, or again after it failed."""
     from spscanner_rag.scanner import Scanner
 
-    options: dict[str, Any] = {"device": device, "dtype": dtype, "backend": backend, **model_kwargs}
+    options = {"device": "auto", "dtype": "auto", "backend": "auto"} | options
     place = model
     if model is not None and (folder := Path(model).expanduser()).is_dir():
         place = folder.resolve()  # the process may change its working directory

@@ -167,17 +167,11 @@ def usable_cores(root: Path = Path("/")) -> int:
     Its affinity counts, and on Linux the time that its control groups allow, rounded up: of version 1 only those
     that a container sees as its own.
     """
+    cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     # the logical processors of one core share a text; a system without it counts them all
-    cores = len({_content(root / _SIBLINGS.format(cpu)) or str(cpu) for cpu in _allowed_cpus()})
+    cores = len({_content(root / _SIBLINGS.format(cpu)) or str(cpu) for cpu in cpus})
     quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
     return max(1, min([cores, *map(math.ceil, quotas)]))
-
-
-def _allowed_cpus() -> set[int]:
-    """The logical processors of the affinity, or all where the system has none."""
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))
 
 
 def _limits(root: Path) -> Iterator[str]:

@@ -99,9 +99,8 @@ def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
             return min(places, key=lambda place: abs(place - target))
     import regex  # here only, since few texts have such spans
 
-    written = regex.finditer(
-        r"\X", text, pos=start, endpos=high + 1
-    )  # what shows as one character, such as a flag
-    places = [match.start() for match in written if match.start() > low]
+    # What shows as one character, such as a flag; of a part, since regex counts flags from the text's beginning.
+    written = regex.finditer(r"\X", text[start : high + 1])
+    places = [start + match.start() for match in written if start + match.start() > low]
     before = [place for place in places if place <= target]
     return (before[-1:] + places + [target])[0]

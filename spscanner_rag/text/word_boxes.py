@@ -2,7 +2,7 @@
 
 import binascii
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Words = NDArray[np.int32]
 """Start and end of each word, and left, bottom, right and top in tenths of a point: (n, 6)."""
 
 WORDS_KEY = "spscanner_words"
-"""Key of `packed` words in the metadata of a framework's document."""
+"""Key of packed words in the metadata of a framework's document."""
 
 _MOST_BYTES = 2**24  # of the words of a page, unpacked
 _COLUMNS = 6
@@ -47,15 +47,9 @@ def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) 
     return tuple(found)
 
 
-def packed(page: int, words: Words) -> str:
-    """The words of a page as a short string: the differences from word to word, compressed."""
-    steps = np.diff(words, axis=0, prepend=0).T.astype("<i4")
-    return f"{page}:{b64encode(zlib.compress(steps.tobytes())).decode()}"
-
-
 @lru_cache(maxsize=64)
 def unpacked(text: str) -> tuple[int, Words] | None:
-    """The page and the words of `packed`; None for any other string, which a store may have cut."""
+    """A page and its words, as `files.documents.packed` writes them; None for any other string, as one cut off."""
     page, _, data = text.partition(":")
     try:
         raw = zlib.decompressobj().decompress(b64decode(data, validate=True), _MOST_BYTES)

@@ -96,14 +96,6 @@ def test_settings_round_trip() -> None:
         assert ScannerSettings.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
 
-def test_parts_of_the_lexical_channel_have_names() -> None:
-    settings = ScannerSettings(match=True, prior=True, least_units=300)
-    assert settings.lexical_names == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
-    compared = replace(settings, surroundings=True, text_weight=0.5)
-    assert compared.lexical_names[-1] == "whole documents compared (weight 0.5)"
-    assert ScannerSettings(least_units=300).lexical_names == []
-
-
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

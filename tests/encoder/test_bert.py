@@ -8,7 +8,8 @@ import torch
 import transformers
 
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.encoder.bert import Bert, BertShape, quantized, restored
+from spscanner_rag.checkpoint.save import quantized
+from spscanner_rag.encoder.bert import Bert, BertShape, restored
 from spscanner_rag.encoder.sentences import TokenEncoder
 
 WINDOWS = [[2, 5, 9, 6, 3], [2, 3], [2, *range(5, 25), 3]]

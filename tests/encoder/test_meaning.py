@@ -87,8 +87,9 @@ def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_vectors_are_bounded_in_bytes(encoder: TokenEncoder) -> None:
-    meaning = Meaning(encoder, WEIGHTS, most_bytes=100)
+def test_vectors_are_bounded_in_bytes(encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spscanner_rag.encoder.meaning.MOST_BYTES", 100)
+    meaning = Meaning(encoder, WEIGHTS)
     for sentence in SENTENCES:
         meaning.vectors([sentence] * 3)
     assert [meaning.known(digest_of([sentence] * 3)) is None for sentence in SENTENCES] == [True, True, False]

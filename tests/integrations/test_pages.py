@@ -11,7 +11,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
-from spscanner_rag.text.word_boxes import WORDS_KEY, packed
+from spscanner_rag.files.documents import packed
+from spscanner_rag.text.word_boxes import WORDS_KEY
 from tests.integrations.hosts import (
     ALL,
     HOLDING,

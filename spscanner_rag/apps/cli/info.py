@@ -71,6 +71,8 @@ def _runtime(scanner: "Scanner") -> Facts:
 
 
 def _checkpoint(scanner: "Scanner") -> Facts:
+    from spscanner_rag.lab.training.model_card import lexical_names
+
     checkpoint = scanner.checkpoint
     config, settings = checkpoint.model.config, checkpoint.settings
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
@@ -86,7 +88,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("segmenter", settings.segmenter),
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
         ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
-        ("lexical channel", ", ".join(settings.lexical_names) or "none"),
+        ("lexical channel", ", ".join(lexical_names(settings)) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
         ("encoder", _encoder(checkpoint)),
         ("SHA-256", f"checked: {', '.join(checkpoint.verified)}" if checkpoint.verified else "none to check"),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch.nn.functional import softplus
 
 from spscanner_rag.checkpoint.encoder_file import find_encoder
-from spscanner_rag.checkpoint.save import save_checkpoint
-from spscanner_rag.encoder.bert import quantized, restored
+from spscanner_rag.checkpoint.save import quantized, save_checkpoint
+from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_answers, unrelated_cosines
 from spscanner_rag.lab.evidence.calibration import fit_platt

@@ -7,6 +7,7 @@ from typing import Any
 
 from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
+from spscanner_rag.checkpoint.config import LEXICAL_PARTS
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
@@ -23,6 +24,16 @@ _KINDS = {
     "reranker": ("a reranker", "Reads a passage with a question and gives the pair a relevance logit."),
     "embedder": ("an embedding model", "Gives a question and its answers vectors that are alike."),
 }
+
+
+def lexical_names(settings: ScannerSettings) -> list[str]:
+    """Names for people of the parts of the lexical channel that are on."""
+    names = [LEXICAL_PARTS[key] for key, on in settings.lexical.items() if on]
+    if names and settings.least_units:
+        names.append(f"short documents scored as {settings.least_units} units")
+    if settings.text_weight:
+        names.append(f"whole documents compared (weight {settings.text_weight})")
+    return names
 
 
 def write_model_card(
@@ -48,7 +59,7 @@ def write_model_card(
         ("Parameters", f"{parameters:,}, of which {outside_embedding:,} outside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
-        ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
+        ("Lexical channel", ", ".join(lexical_names(settings)) or "no"),
         *([("Word vectors", str(word_vectors))] if word_vectors is not None else []),
         *([("Encoder", _encoder(training["encoder"]))] if "encoder" in training else []),
         ("Started from", training["started_from"]),

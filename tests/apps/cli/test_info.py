@@ -1,5 +1,6 @@
 """`spscanner info`: what runs here, and what a checkpoint holds."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.lab.training.model_card import lexical_names
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import usable_cores
@@ -56,3 +58,11 @@ def test_info_tells_the_source_of_word_vectors(run: Run, tmp_path: Path, tiny_to
     facts = facts_of(run, tmp_path / "soft")
     assert facts["word vectors"] == "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)"
     assert facts["lexical channel"].endswith("BM25 of the surroundings, meaning of words")
+
+
+def test_parts_of_the_lexical_channel_have_names() -> None:
+    settings = ScannerSettings(match=True, prior=True, least_units=300)
+    assert lexical_names(settings) == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
+    compared = replace(settings, surroundings=True, text_weight=0.5)
+    assert lexical_names(compared)[-1] == "whole documents compared (weight 0.5)"
+    assert lexical_names(ScannerSettings(least_units=300)) == []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
-from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
+from spscanner_rag.lab.evidence.questions import Document
 
 
 class DocumentStore:
@@ -60,8 +60,6 @@ class DocumentStore:
         return replace(document, text=text)
 
 
-SEPARATOR = "\x1e"  # on a line of its own, between two documents
-
 TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
 QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
 
@@ -79,30 +77,3 @@ def source_of(path: Path) -> str:
         if path.name.endswith(suffix):
             return f"{path.parent.name}/{path.name.removesuffix(suffix)}".lstrip("/")
     return path.name
-
-
-def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
-    """Documents of plain text files, in order, without questions; documents of white space only are left out.
-
-    A document's source is its file's name without endings; its id is that name and its number.
-    """
-    for path in paths:
-        source = source_of(path)
-        for number, text in enumerate(_texts(path), 1):
-            if text.strip():
-                yield Document(f"{source}-{number}", source, "", text, ())
-
-
-def _texts(path: Path) -> Iterator[str]:
-    lines: list[str] = []
-    for number, raw in numbered_lines(path):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}, line {number}: expected UTF-8, got {error}") from None
-        if line.rstrip("\r\n") == SEPARATOR:
-            yield "".join(lines)
-            lines = []
-        else:
-            lines.append(line)
-    yield "".join(lines)

@@ -1,41 +1,15 @@
-import gzip
-import lzma
 import os
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.evidence.questions import DataError, Document
+from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.documents import (
-    TEXT_SUFFIXES,
     DocumentStore,
-    read_text_documents,
     source_of,
 )
-
-TEXT = "One.\nTwo.\n\x1e\nThree \x1e four.\n\x1e\n \n\x1e\nFive."
-
-
-@pytest.mark.parametrize("suffix", TEXT_SUFFIXES)
-def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"novels{suffix}"
-    encoded = TEXT.encode()
-    pack = {".txt": bytes, ".txt.gz": gzip.compress, ".txt.xz": lzma.compress}[suffix]
-    path.write_bytes(pack(encoded))
-    found = list(read_text_documents([path]))
-    assert [document.text for document in found] == ["One.\nTwo.\n", "Three \x1e four.\n", "Five."]
-    assert [document.doc_id for document in found] == ["novels-1", "novels-2", "novels-4"]
-    assert {document.source for document in found} == {"novels"}
-
-
-def test_faults_name_file_and_line(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"fine\n\xff\xfe\n")
-    with pytest.raises(DataError, match=r"a\.txt, line 2: expected UTF-8"):
-        list(read_text_documents([path]))
 
 
 def test_question_files_are_called_by_their_folder(tmp_path: Path) -> None:
