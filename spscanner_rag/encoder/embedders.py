@@ -99,9 +99,8 @@ class TextEncoder:
 
     def __init__(self, embedder: object) -> None:
         self._embedder = embedder_of(embedder)
-        self.digest = hashlib.sha256(
-            f"{type(embedder).__qualname__}:{self._embedder.name}".encode()
-        ).hexdigest()
+        name = f"{type(embedder).__qualname__}:{self._embedder.name}"
+        self.digest = hashlib.sha256(name.encode()).hexdigest()
         self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -111,9 +110,8 @@ class TextEncoder:
 
     def laid(self, sentences: Sequence[str]) -> LaidTexts:
         """Lay the sentences of a text out in windows of about `WINDOW_TOKENS` tokens."""
-        numbers = TokenizedSentences.of(
-            [[number] * _estimated(text) for number, text in enumerate(sentences)]
-        )
+        each = [[number] * _estimated(text) for number, text in enumerate(sentences)]
+        numbers = TokenizedSentences.of(each)
         ranges = [
             (int(numbers.ids[start]), int(numbers.ids[stop - 1]) + 1) for start, stop in numbers.windows()
         ]
@@ -122,9 +120,8 @@ class TextEncoder:
     def read(self, laid: LaidTexts, after_step: AfterStep) -> SentenceVectors:
         """The vectors of the sentences; ``ValueError`` for NaN, infinity, or vectors of different widths."""
         own = self._embedded(list(laid.sentences), after_step)
-        around = self._embedded(
-            ["".join(laid.sentences[slice(*window)]) for window in laid.windows], after_step
-        )
+        windows = ["".join(laid.sentences[slice(*window)]) for window in laid.windows]
+        around = self._embedded(windows, after_step)
         context = np.zeros_like(own)
         for vector, (first, stop) in zip(around, laid.windows, strict=True):
             context[first:stop] += vector
@@ -139,9 +136,8 @@ class TextEncoder:
             missing = [text for text in dict.fromkeys(batch) if text not in known]
             if missing:
                 width = len(found[0]) if found else None
-                known |= zip(
-                    missing, _normalized(embed_checked(self._embedder.passages, missing, width)), strict=True
-                )
+                vectors = embed_checked(self._embedder.passages, missing, width)
+                known |= zip(missing, _normalized(vectors), strict=True)
             with self._lock:
                 self._kept.update(known)
                 while len(self._kept) > _KEPT:

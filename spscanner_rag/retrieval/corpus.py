@@ -92,9 +92,8 @@ class Corpus:
         found = {}
         for number in numbers:
             cosines = meaning.cosines(query, self._vectors(number, meaning, cancelled))
-            found[number] = float(
-                meaning.weights.logits(np.zeros_like(cosines), cosines).max(initial=-np.inf)
-            )
+            logits = meaning.weights.logits(np.zeros_like(cosines), cosines)
+            found[number] = float(logits.max(initial=-np.inf))
         return found
 
     def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":

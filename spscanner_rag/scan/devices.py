@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -29,8 +29,6 @@ operations between the matrix products grows; with more, they wait for memory. M
 
 _TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160  # the bundled checkpoint's first projection of some sentences
 _REPEATS = 3
-
-_SIBLINGS: Final = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 class Choice(NamedTuple):
@@ -169,7 +167,8 @@ def usable_cores(root: Path = Path("/")) -> int:
     """
     cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     # the logical processors of one core share a text; a system without it counts them all
-    cores = len({_content(root / _SIBLINGS.format(cpu)) or str(cpu) for cpu in cpus})
+    siblings = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    cores = len({_content(root / siblings.format(cpu)) or str(cpu) for cpu in cpus})
     quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
     return max(1, min([cores, *map(math.ceil, quotas)]))
 
