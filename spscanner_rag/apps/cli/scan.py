@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -61,6 +62,11 @@ lower left of a page, for a PDF. --format jsonl writes a passage with its path o
 probability that the document answers, where the checkpoint says it; rank counts the sentences of all
 documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
+
+
+MEASURED_SECONDS = 1.0  # of reading, after which its speed is known
+WORTH_A_LINE = 5.0  # seconds
+SCANS_FASTER = 6  # times, than the encoder reads
 
 
 class OutputOrder(StrEnum):
@@ -190,6 +196,7 @@ class _Reading:
 
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
+        self.told = not progress  # how much is read, and about how long that takes
         self.prepared = [
             scanner.reading.prepare(each.text, segment(scanner, each.text, each.blocks)) for each in documents
         ]
@@ -224,13 +231,24 @@ class _Reading:
 
         from spscanner_rag.apps.pages.terminal import progress_bars
 
-        columns = TextColumn("tokens"), TimeRemainingColumn()
+        columns, size_of_all = (TextColumn("tokens"), TimeRemainingColumn()), _tokens(texts)
+        reports: list[
+            tuple[float, int]
+        ] = []  # when, and how much was read; before the first it was loading, too
         with progress_bars(self.progress and bool(texts), *columns, transient=True) as bars:
-            task = bars.add_task(doing, total=sum(len(each.input_ids) for each in texts))
+            task = bars.add_task(doing, total=size_of_all)
 
             def show(of: str, before: int, size: int, done: int, total: int) -> None:
                 read = before + size * done // max(total, 1)
                 bars.update(task, description=f"{doing} {of} documents", completed=read)
+                reports.append((monotonic(), read))
+                seconds, read = reports[-1][0] - reports[0][0], read - reports[0][1]
+                if self.told or seconds < MEASURED_SECONDS or not read:
+                    return
+                self.told, tokens = True, _tokens(self.prepared)
+                scan_too = tokens / SCANS_FASTER if doing == "encoding" else 0
+                if (takes := (size_of_all + scan_too) * seconds / read) >= WORTH_A_LINE:
+                    bars.console.print(f"reading {tokens:,} tokens, about {takes:.0f} s")
 
             yield show
 
@@ -240,12 +258,15 @@ class _Reading:
             self.scanner.pipeline.request(query, document.text, prepared.units)._replace(prepared=prepared)
             for document, prepared in zip(self.documents, self.prepared, strict=True)
         ]
-        tokens = sum(len(each.input_ids) for each in self.prepared)
         with self._bar("scanning", self.prepared) as show:
-            results = self.scanner.scan_many(
-                texts, collection=self.collection, progress=partial(show, f"{len(texts):,}", 0, tokens)
-            )
+            report = partial(show, f"{len(texts):,}", 0, _tokens(self.prepared))
+            results = self.scanner.scan_many(texts, collection=self.collection, progress=report)
+        self.told = True
         return select_together(self.documents, results, selection)
+
+
+def _tokens(texts: Sequence["PreparedText"]) -> int:
+    return sum(len(each.input_ids) for each in texts)
 
 
 def _questions() -> Iterator[str]:

@@ -174,6 +174,21 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoin
     assert scan(document).err == ""  # standard error is no terminal here
 
 
+@pytest.mark.parametrize(("measured", "worth", "said"), [(0.0, 0.0, 1), (0.0, 1e6, 0), (1e6, 0.0, 0)])
+def test_the_first_question_says_what_it_reads_and_how_long(
+    run: Run, document: Path, monkeypatch: pytest.MonkeyPatch, measured: float, worth: float, said: int
+) -> None:
+    monkeypatch.setattr("spscanner_rag.apps.cli.scan.MEASURED_SECONDS", measured)
+    monkeypatch.setattr("spscanner_rag.apps.cli.scan.WORTH_A_LINE", worth)
+    long = "Anne signed the treaty. " * 1000  # some passes of the model
+    document.write_text(long, encoding="utf-8")
+    tokens = len(Scanner.from_pretrained(encoder=None).reading.prepare(long, None).input_ids)
+    for _ in range(2):  # the second time, nothing is encoded
+        shown = run("scan", "-q", QUESTION, "--progress", document).err
+        lines = re.findall(f"^reading {tokens:,} tokens, about [0-9]+ s *$", shown, re.MULTILINE)
+        assert len(lines) == said
+
+
 # Errors
 
 

@@ -11,10 +11,12 @@ def test_peak_is_that_of_what_was_done() -> None:
     if before is None:
         pytest.skip("the kernel does not tell here")
     large = PeakMemory()
-    np.ones(25_000_000).sum()  # 200 MB, let go of at once
+    np.ones(
+        100_000_000
+    ).sum()  # 800 MB, let go of at once; meanwhile the process may give back some of its own
     peak = large.megabytes()
     after = PeakMemory().megabytes()
     assert peak is not None
     assert after is not None
-    assert 150 < peak - before < 260
-    assert after < peak - 150
+    assert 600 < peak - before < 900
+    assert after < peak - 600
