@@ -20,13 +20,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from spscanner_rag.checkpoint.file_access import (
-    PICKLED,
-    SAFETENSORS,
-    CheckpointError,
-    faults_of,
-    open_file,
-)
+from spscanner_rag.checkpoint.file_access import PICKLED, SAFETENSORS, CheckpointError, faults_of, open_file
 from spscanner_rag.text.escaping import first_line
 
 LARGEST_WEIGHT: Final = 1e6

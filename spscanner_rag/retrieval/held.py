@@ -141,12 +141,7 @@ class HeldCorpus(Generic[Item]):
     changing: ClassVar = threading.Lock()
     """Held by a retriever while it replaces its corpus by a changed one."""
 
-    def __init__(
-        self,
-        host: Host[Item],
-        items: Iterable[Item] = (),
-        counts: Corpus | None = None,
-    ) -> None:
+    def __init__(self, host: Host[Item], items: Iterable[Item] = (), counts: Corpus | None = None) -> None:
         self.host = host
         self.items = items if isinstance(items, tuple) else tuple(items)
         self._owners = tuple(map(host.document, self.items))

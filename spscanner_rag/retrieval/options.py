@@ -121,10 +121,7 @@ class SentenceSearch:
         return answer
 
     def _within_budget(
-        self,
-        query: str,
-        answer: Answer[Item, Result],
-        chosen: Callable[[Selection], Answer[Item, Result]],
+        self, query: str, answer: Answer[Item, Result], chosen: Callable[[Selection], Answer[Item, Result]]
     ) -> Answer[Item, Result]:
         """The answer, or a smaller one where what is sent beside its text exceeds the budget."""
         most, count = self.selection.max_tokens, self.token_counter()

@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from spscanner_rag.retrieval.chunk_location import ChunkLocator, order_by_overlap, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Page, Placed, join_pages
@@ -52,8 +53,8 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
 
     Pieces of one source are ordered by ``start`` where it is known, else by their links, else so that a piece
     follows the one whose end it begins with, else as given. One without a place whose text is in those that have
-    one is read there; where two contradict each other, none has. With its whole text in ``sources``, a source is
-    read whole, and every span in it is exact.
+    one is read there. Where two contradict each other, those within larger ones have no place, or else none has.
+    With its whole text in ``sources``, a source is read whole, and every span in it is exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -117,12 +118,15 @@ def _add(
 
 
 def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]) -> None:
-    """Add pieces by their offsets, which count only if none contradicts another, links and common text."""
+    """Add pieces by their offsets, as far as these agree, links and common text."""
     known = {number: piece for number, piece in pieces.items() if piece.start is not None}
     base = JoinedTextBuilder()
     if not _add_pieces(base, source, in_reading_order(known), known):
-        pieces = {number: replace(piece, start=None) for number, piece in pieces.items()}
-    elif len(known) < len(pieces):
+        known, base = _outer(known), JoinedTextBuilder()  # chunks of chunks count from where the larger begin
+        if not _add_pieces(base, source, in_reading_order(known), known):
+            known = {}
+        pieces = {number: known.get(number, replace(piece, start=None)) for number, piece in pieces.items()}
+    if known and len(known) < len(pieces):
         pieces = pieces | _placed_in(base.joined(), pieces)
     order = in_reading_order(pieces)
     placed = {number for number in order if pieces[number].start is not None}
@@ -133,6 +137,14 @@ def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, 
         if [number for number in by_text if number in placed] == order[: len(placed)]:
             order = by_text
     _add_pieces(builder, source, order, pieces)
+
+
+def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
+    """Those whose text is in no longer one."""
+    texts = sorted({piece.text for piece in pieces.values()}, key=len, reverse=True)
+    joined = "\0".join(texts)
+    begins = dict(zip(texts, accumulate((len(text) + 1 for text in texts), initial=0), strict=False))
+    return {n: piece for n, piece in pieces.items() if joined.find(piece.text) == begins[piece.text]}
 
 
 def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece]:

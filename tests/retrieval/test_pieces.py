@@ -416,3 +416,12 @@ def test_order(pieces: list[Piece], expected: str) -> None:
 )
 def test_page_number(value: object, number: float | None) -> None:
     assert page_number(value) == number
+
+
+def test_chunks_of_chunks_are_read_where_the_larger_have_them() -> None:
+    text = " ".join(f"Fact {number} is said once." for number in range(20))
+    larger = [piece(text[:240], 0), piece(text[240:], 240)]
+    smaller = [piece(each.text[start : start + 60], start) for each in larger for start in (0, 60, 120)]
+    found = joined([*smaller, *larger])
+    assert found.text == text
+    assert (found.place(240, 250).source_start, len(found.runs)) == (240, 1)

@@ -12,23 +12,11 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
-from pydantic import (
-    Field,
-    FieldSerializationInfo,
-    SkipValidation,
-    field_serializer,
-    model_validator,
-)
+from pydantic import Field, FieldSerializationInfo, SkipValidation, field_serializer, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from llama_index.postprocessor.spscanner.answer import NodeAnswer
-from llama_index.postprocessor.spscanner.nodes import (
-    AUTO,
-    GroupBy,
-    by_id,
-    read_found,
-    with_scores,
-)
+from llama_index.postprocessor.spscanner.nodes import AUTO, GroupBy, by_id, read_found, with_scores
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, check_query, never
