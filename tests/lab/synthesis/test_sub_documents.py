@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -149,3 +150,14 @@ def test_settings_out_of_range() -> None:
     ):
         with pytest.raises(ValueError, match=f"{name}: got"):
             SynthesisSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_sources_are_called_by_their_files(tmp_path: Path) -> None:
+    lines, novels = tmp_path / "squad11" / "train.jsonl", tmp_path / "novels-000.txt"
+    odd = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    lines.parent.mkdir()
+    lines.write_text('{"text": "One."}\n')
+    novels.write_text("Two.\n")
+    odd.write_text("Three.\n")
+    found = [each.source for each in read_sources([lines, novels, odd])]
+    assert found == ["squad11/train", "novels-000", r"caf\udce9"]  # results can hold it

@@ -61,19 +61,3 @@ class DocumentStore:
 
 
 TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
-QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
-
-
-def source_of(path: Path) -> str:
-    r"""A file's name without endings; for a question file, often called ``train``, with its folder before it.
-
-    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
-    """
-    path = Path(str(path).encode("utf-8", "backslashreplace").decode())
-    for suffix in TEXT_SUFFIXES:
-        if path.name.endswith(suffix):
-            return path.name.removesuffix(suffix)
-    for suffix in QUESTION_SUFFIXES:
-        if path.name.endswith(suffix):
-            return f"{path.parent.name}/{path.name.removesuffix(suffix)}".lstrip("/")
-    return path.name
