@@ -23,7 +23,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.lab.evaluation.corpora import CorpusUnits
 from spscanner_rag.lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_rag.lab.in_context.block_search import read_corpus, search

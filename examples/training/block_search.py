@@ -18,7 +18,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.block_search import search
 from spscanner_rag.lab.in_context.layout import Codes

@@ -1,4 +1,4 @@
-"""The base classes of the baselines, and helpers that they share."""
+"""The base classes of the baselines, their units, and helpers that they share."""
 
 import json
 import re
@@ -7,24 +7,65 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import Cancelled, Request, Scorer, check_query, never, segment, stop_if
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.text.extras import needed
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit, between, readable, trimmed, units_of
 
 T = TypeVar("T")
 
 PAIRS_AT_ONCE = 4096  # number of pairs that are tokenized and sorted by length together
 Pair = tuple[str, str]
 Scores = NDArray[np.float32]
+
+UnitKind = Literal["sentence", "chunk", "passage", "document"]
+
+CHUNK_WORDS = 300  # words per chunk in the paper (section 5.2)
+_BEFORE_WORDS = re.compile(r"(?<!\S)(?=\S)")
+_CUTS = {
+    "passage": re.compile(r"\A|\n[^\S\n]*\n\s*"),
+    "document": re.compile(r"\A"),
+}  # at blank lines, or not
+
+
+@dataclass(frozen=True, slots=True)
+class CutSegmenter:
+    """Cuts a text where a pattern ends, whatever the sentences: at every match, or every so many."""
+
+    name: str
+    pattern: re.Pattern[str]
+    every: int = 1
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut ``text``; the units are without the white space around them."""
+        starts = (match.end() for match in islice(self.pattern.finditer(text), 0, None, self.every))
+        cuts = [trimmed(text, *span) for span in between(starts, len(text))]
+        return units_of(text, [span for span in cuts if span is not None])
+
+
+def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
+    """The segmenter for a kind of unit, also "chunk:150" (words); raises ``ValueError`` for an unknown kind."""
+    if not isinstance(unit, str):
+        return unit
+    if words := re.fullmatch(r"chunk(?::0*([1-9]\d{0,5}))?", unit):
+        number = int(words[1] or CHUNK_WORDS)
+        name = "chunk" if number == CHUNK_WORDS else f"chunk:{number}"
+        return CutSegmenter(name, _BEFORE_WORDS, number)
+    if unit == "sentence":
+        return SentenceSegmenter()
+    if unit not in _CUTS:
+        named = ", ".join([*get_args(UnitKind), "chunk:WORDS"])
+        raise ValueError(f"unit is {unit!r}; expected one of {named}, or a segmenter")
+    return CutSegmenter(unit, _CUTS[unit])
 
 
 class Baseline(ABC):
@@ -40,8 +81,11 @@ class Baseline(ABC):
     name: str
     """Its name in tables, such as "bm25"."""
 
-    keeps_texts = False
+    keeps_texts: bool = False
     """True if it keeps what it made of a text, so that one more question on it takes less time."""
+
+    uses_collection: bool = False
+    """True if scores depend on all texts that a query is asked of; `raw_scores_many` then also takes ``among``."""
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
@@ -66,25 +110,32 @@ class Baseline(ABC):
         """One logit for each unit: (units,). The spans of the units are offsets in ``text``; errors as below."""
         return self.score_units_many([(query, text, units)])[0]
 
-    def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
-        """Logits of the units of several texts, in order: (units,) each.
+    def score_units_many(
+        self,
+        requests: Sequence[Request],
+        *,
+        cancelled: Cancelled = never,
+        collection: CollectionIndex | None = None,
+    ) -> list[Scores]:
+        """Logits of the units of several texts, in order: (units,) each; of ``collection``, if that matters.
 
         ``ValueError`` for an empty query, before any work; ``ScanCancelled`` if ``cancelled`` returned True.
         """
         for query, _, _ in requests:
             check_query(query)
-        return self._all_logits(self.raw_scores_many(requests, cancelled))
-
-    def _all_logits(self, raw: Iterable[Scores]) -> list[Scores]:
+        raw = self.raw_scores_among(requests, cancelled, collection)
         return [self.logits(own) if len(own) else own for own in raw]
+
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+    ) -> Iterable[Scores]:
+        """`raw_scores_many` of texts of a collection, None if each text is one of its own: (units,) each."""
+        among: dict[str, Any] = {"among": collection} if self.uses_collection else {}
+        return self.raw_scores_many(requests, cancelled, **among)
 
     def segment(self, text: str) -> list[Unit]:
         """Segment a text into the units to score."""
-        return self._segmenter.segment(text)
-
-    @cached_property
-    def _segmenter(self) -> Segmenter:
-        return segmenter_of(self.unit)
+        return segmenter_of(self.unit).segment(text)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -94,74 +145,6 @@ class Baseline(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
-
-
-class CollectionBaseline(Baseline):
-    """A baseline whose scores depend on all texts that a query is asked of; by default each is asked alone."""
-
-    uses_collection = True
-
-    @abstractmethod
-    def raw_scores_many(
-        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
-    ) -> Iterable[Scores]:
-        """The method's own scores of the units of texts, ``among`` those of a collection: (units,) each."""
-
-    def score_units_many(
-        self,
-        requests: Sequence[Request],
-        *,
-        cancelled: Cancelled = never,
-        collection: CollectionIndex | None = None,
-    ) -> list[Scores]:
-        """Logits of the units of several texts of ``collection``; the rest is as for `Baseline`."""
-        for query, _, _ in requests:
-            check_query(query)
-        return self._all_logits(self.raw_scores_many(requests, cancelled, collection))
-
-
-class Combined(CollectionBaseline):
-    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does.
-
-    Where these are sentences, a scanner among the scorers cuts its own, as published ones were trained on others.
-    """
-
-    def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
-        super().__init__("sentence" if unit is None else unit)
-        for scorer in scorers:
-            if not isinstance(scorer, Scorer):
-                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
-        self.scorers = tuple(scorers)
-        self._own_units = unit is not None
-
-    def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does; see above for sentences."""
-        own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
-        if own is not None and own.name != "sentence":
-            return own.segment(text)
-        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
-
-    @property
-    def keeps_texts(self) -> bool:  # type: ignore[override]
-        """True if any of the scorers keeps what it made of a text."""
-        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
-
-
-def segmenter_in(scorer: object) -> Segmenter | None:
-    """What the first scanner in a scorer, here or behind a server, cuts a text with; None if there is none."""
-    own: Segmenter | None = getattr(getattr(scorer, "reading", scorer), "segmenter", None)
-    if own is not None:
-        return own
-    return next((found for part in getattr(scorer, "scorers", ()) if (found := segmenter_in(part))), None)
-
-
-def cut_by(scorer: object) -> str | None:
-    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if that cannot be known."""
-    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
-        return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
-    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
-    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
-    return "sentence" if name == "reference" else name if isinstance(name, str) else None
 
 
 class Pointwise(Baseline):
@@ -276,6 +259,13 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool
         reason = first_line(error)
     # Raised outside the except block: the caught error may hold the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
+
+
+def load_by_library(kind: str, model: str | Path, trusted: bool, **options: object) -> Any:  # noqa: ANN401
+    """Load a class of sentence-transformers; ``ImportError`` without it, else as `load`."""
+    library = needed("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
+    options["trust_remote_code"] = trusted
+    return load(lambda path: getattr(library, kind)(path, **options), model, trusted=trusted)
 
 
 def _check_activations(folder: Path) -> None:

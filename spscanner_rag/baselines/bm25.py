@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds
-from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.postings import count_stems
 from spscanner_rag.lexical.words import index_words, words_apart
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import bm25s
 
 
-class BM25(CollectionBaseline):
+class BM25(Baseline):
     """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words and question words.
 
     The units of the document, or of all documents that a query is asked of, are the corpus. The raw score s of a
@@ -48,6 +47,7 @@ class BM25(CollectionBaseline):
 
     name = "bm25"
     keeps_texts = True
+    uses_collection = True
 
     def __init__(
         self,

@@ -1,5 +1,9 @@
-"""Dense retrieval inside a document: embedding models of any library, and the settings of the paper's."""
+"""Dense retrieval inside a document: vectors of units, of units in their context, and of tokens.
 
+With embedding models of any library, and the settings of the paper's.
+"""
+
+import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -8,13 +12,21 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, load, log_odds
-from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.baselines.base import (
+    Baseline,
+    Scores,
+    TextCache,
+    UnitKind,
+    load,
+    load_by_library,
+    log_odds,
+)
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
@@ -23,15 +35,16 @@ from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_units, folded
-from spscanner_rag.text.units import Segmenter, Unit
+from spscanner_rag.text.units import Segmenter, Unit, readable
+
+_READ_AT_ONCE = 256  # pieces of units, of whose tokens vectors are held at a time
+_ENCODING: Any = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
 
 Similarity = Literal["cosine", "dot"]
+Pooling = Literal["mean", "cls"]
 T = TypeVar("T")
 
-
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-
-Pooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +186,6 @@ class Dense(Embedding[Scores]):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit, keep_texts)
-        if similarity is not None and similarity not in get_args(Similarity):
-            raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
         if preset.remote_code and not trust_remote_code:
             raise ValueError(
@@ -187,7 +198,13 @@ class Dense(Embedding[Scores]):
             encoder_of, device=device, pooling=preset.pooling, trust_remote_code=trust_remote_code
         )
         self._passages = encoder(preset.model or (_openai() if embedder == "openai-3" else embedder))
-        self.similarity = similarity or preset.similarity or _stored_similarity(self._passages)
+        stored: Any = getattr(self._passages.model, "similarity_fn_name", "cosine")
+        self.similarity: Similarity = similarity or preset.similarity or stored
+        if self.similarity not in get_args(Similarity):
+            raise ValueError(
+                f"{self._passages.name} compares by {self.similarity!r}; expected 'cosine' or 'dot': "
+                "pass similarity="
+            )
         self._queries = encoder(preset.query_model) if preset.query_model else self._passages
         self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
 
@@ -243,21 +260,8 @@ def encoder_of(
     return embedder_of(embedder, batch_size=batch_size)
 
 
-def _stored_similarity(embedder: Embedder) -> Similarity:
-    stored: Any = getattr(embedder.model, "similarity_fn_name", "cosine")
-    if stored not in get_args(Similarity):
-        raise ValueError(
-            f"{embedder.name} compares by {stored!r}; expected a model that compares by 'cosine' or 'dot', or "
-            "pass similarity= to compare by that"
-        )
-    return cast(Similarity, stored)
-
-
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
-    library = needed("sentence_transformers", f"the embedding model {name!r}", "baselines")
-    name = installed(name)
-    options = {"device": device, "trust_remote_code": trust_remote_code}
-    model = load(lambda path: library.SentenceTransformer(path, **options), name, trusted=trust_remote_code)
+    model = load_by_library("SentenceTransformer", installed(name), trust_remote_code, device=device)
     for number, module in enumerate(model):
         # The module that defines the class differs between versions.
         if pooling is not None and type(module).__name__ == "Pooling":
@@ -318,3 +322,137 @@ class LateChunking(Embedding[SentenceVectors]):
 
     def _compared(self, question: Scores, made: SentenceVectors) -> Scores:
         return np.clip(made.cosines(question), -1, 1)
+
+
+class LateInteraction(Baseline):
+    """Late interaction (ColBERT: Khattab and Zaharia, 2020): s = mean over q of max over u of cos(q, u).
+
+    q runs over the token vectors of the query, u over those of the unit. The mean ranks as the paper's sum does.
+    Users see (1 + s) / 2.
+
+    ColBERT checkpoints, Stanford's or PyLate's, are read by sentence-transformers with their projection, prefixes,
+    query expansion and masked punctuation; PyLate need not be installed. Of a sentence-transformers model for
+    single vectors, such as all-MiniLM-L6-v2, the vectors of all tokens are compared as they come from the last
+    layer: nothing was trained for that.
+
+    The vectors of units are made batch by batch, compared with all questions on the text, and dropped, so memory
+    does not grow with the document. A unit longer than the model reads is read in pieces, whose tokens all count.
+
+    Parameters
+    ----------
+    model : str or Path, default "minilm"
+        A Hub id such as "colbert-ir/colbertv2.0", or a local folder.
+    unit, device, trust_remote_code
+        See `Dense`.
+    """
+
+    def __init__(
+        self,
+        model: str | Path = "minilm",
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        super().__init__(unit)
+        self._encoder = _late_encoder(str(model), device, trust_remote_code)
+        self._limit: int | None = getattr(self._encoder[0], "document_length", None)
+        self._limit = self._limit or self._encoder.max_seq_length
+        self.name = f"lateinteraction:{model}"
+
+    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
+        """Means of the highest cosines; a text is read once for all questions on it that follow each other."""
+        for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
+            yield from self._means([query for query, _, _ in asked], text, units, cancelled)
+
+    def logits(self, raw: Scores) -> Scores:
+        """The logit of (1 + mean) / 2."""
+        return log_odds((1 + np.clip(raw, -1, 1)) / 2)
+
+    def _means(
+        self, queries: list[str], text: str, units: Sequence[Unit], cancelled: Cancelled
+    ) -> list[Scores]:
+        with self._lock:  # a tokenizer with truncation is not thread-safe
+            asked = [self._encoder.encode_query([readable(query)], **_ENCODING)[0] for query in queries]
+        asked = [_normalized(vectors) for vectors in asked]
+        best = [np.full((len(query), len(units)), -1, np.float32) for query in asked]
+        pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
+        while batch := list(islice(pieces, _READ_AT_ONCE)):  # the model sorts them by length, to pad little
+            stop_if(cancelled)
+            with self._lock:
+                vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
+            pairs = zip(batch, vectors, strict=True)
+            filled = [(n, own) for (n, _), own in pairs if len(own)]  # a unit may be all punctuation
+            if not filled:
+                continue
+            starts = np.cumsum([0, *(len(own) for _, own in filled[:-1])])
+            tokens = _normalized(np.concatenate([own for _, own in filled]))
+            for query, maxima in zip(asked, best, strict=True):
+                found = np.maximum.reduceat(query @ tokens.T, starts, axis=1)  # (query tokens, pieces)
+                np.maximum.at(maxima.T, [n for n, _ in filled], found.T)  # a long unit has several pieces
+        return [maxima.mean(axis=0) for maxima in best]
+
+    def n_tokens(self, text: str) -> int:
+        """Tokens of a text that is not cut."""
+        return len(self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+    def _pieces(self, text: str) -> list[str]:
+        """The text, halved at white space until the model reads each piece whole."""
+        text, limit, middle = readable(text), self._limit, len(text) // 2
+        cut = text.rfind(" ", 1, middle + 1)
+        cut = middle if cut < 0 else cut
+        if limit is None or cut < 1 or len(text) < limit // 4 or self.n_tokens(text) <= limit - 2:
+            return [text]
+        return [*self._pieces(text[:cut]), *self._pieces(text[cut:])]
+
+
+def _normalized(vectors: Any) -> Scores:  # noqa: ANN401 - an array of the library
+    vectors = np.asarray(vectors, np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+
+
+def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any:  # noqa: ANN401 - an optional package's class
+    """A ``MultiVectorEncoder`` of sentence-transformers; from a model for single vectors, one of its tokens."""
+    library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    name = installed(name)
+    options = {"device": device, "trust_remote_code": trust_remote_code}
+
+    def loaded(path: str) -> object:
+        stated = _stated(path, "config_sentence_transformers.json").get("model_type")
+        architectures = _stated(path, "config.json").get("architectures") or []
+        stanford = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
+        if stated not in ("MultiVectorEncoder", "ColBERT") and not stanford:  # the latter is PyLate's
+            plain = library.SentenceTransformer(path, **options)
+            modules = [plain[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+            return library.MultiVectorEncoder(modules=modules, device=str(plain.device))
+        try:
+            model = library.MultiVectorEncoder(path, **options)
+        except KeyError as error:  # Stanford's layout keeps the projection beside the encoder
+            if "linear.weight" not in str(error):
+                raise
+            model = None
+        # sentence-transformers makes a random projection if there is none; a model for late interaction that it
+        # saved itself is as it was trained, with one or without
+        own = stanford or stated == "MultiVectorEncoder"
+        if model is None or not (own or "Dense" in str(_stated(path, "modules.json"))):
+            raise ValueError(
+                f"{name} is a ColBERT checkpoint without a projection of its token vectors; expected "
+                "linear.weight or a module Dense in it: take the whole checkpoint, or a sentence-transformers "
+                "model, whose token vectors need none"
+            )
+        return model
+
+    return load(loaded, name, trusted=trust_remote_code)
+
+
+def _stated(path: str, file: str) -> dict[str, Any]:
+    """The content of a JSON file of a model; empty if there is no such file."""
+    from sentence_transformers.util import load_file_path
+
+    found = load_file_path(path, file)
+    content = json.loads(Path(found).read_text(encoding="utf-8")) if found else {}
+    return content if isinstance(content, dict) else {"": content}

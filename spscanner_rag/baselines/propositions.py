@@ -5,13 +5,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.base import Baseline, Scores, load
-from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, load
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.extras import needed
@@ -70,37 +69,32 @@ class Seq2Seq:
         choice = choose(device, dtype)
         self.max_new_tokens, self.device = max_new_tokens, choice.device
 
-        def loaded(kind: Any, **options: Any) -> Any:  # noqa: ANN401 - untyped library
-            return load(lambda path: kind.from_pretrained(path, trust_remote_code=False, **options), model)
-
-        self._tokenizer = loaded(library.AutoTokenizer)
-        self._model = loaded(library.AutoModelForSeq2SeqLM, dtype=choice.dtype).to(choice.device).eval()
+        kinds, own = (library.AutoTokenizer, library.AutoModelForSeq2SeqLM), {"trust_remote_code": False}
+        self._tokenizer = load(lambda path: kinds[0].from_pretrained(path, **own), model)
+        network = load(lambda path: kinds[1].from_pretrained(path, dtype=choice.dtype, **own), model)
+        self._model = network.to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
         """The reply for each passage, in the order given."""
         for start in range(0, len(sources), BATCH):
-            yield from self._batch(sources[start : start + BATCH])
-
-    @torch.inference_mode()
-    def _batch(self, sources: Sequence[Source]) -> list[str]:
-        texts = [readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in sources]
-        inputs = self._tokenizer(texts, padding=True, return_tensors="pt", verbose=False).to(self.device)
-        outputs = self._model.generate(
-            input_ids=inputs["input_ids"],
-            attention_mask=inputs["attention_mask"],
-            max_new_tokens=self.max_new_tokens,
-            do_sample=False,
-            num_beams=1,
-        )
-        replies: list[str] = self._tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        return replies
+            some = sources[start : start + BATCH]
+            texts = [readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in some]
+            inputs = self._tokenizer(texts, padding=True, return_tensors="pt", verbose=False).to(self.device)
+            with torch.inference_mode():
+                outputs = self._model.generate(
+                    input_ids=inputs["input_ids"],
+                    attention_mask=inputs["attention_mask"],
+                    max_new_tokens=self.max_new_tokens,
+                    do_sample=False,
+                    num_beams=1,
+                )
+            yield from self._tokenizer.batch_decode(outputs, skip_special_tokens=True)
 
 
 NO_PROPOSITION_LOGIT = -17.0
 """The logit of all units of a text without propositions: lower than any that `log_odds` returns."""
 
 PASSAGE_WORDS = 100  # maximum length of a passage in words, as in "Dense X Retrieval"
-Terms = frozenset[str | tuple[str, str]]
 
 # Chinese and Japanese are written without spaces, so each of their characters counts as a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
@@ -162,7 +156,22 @@ class Propositions(Baseline):
 
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
         """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
-        return tuple(self._tied(text, cancelled))
+        passages = list(passages_of(text))
+        spans = [(passage[0].start, passage[-1].end) for passage in passages]
+        sources = [Source(self.titles.get(text, ""), text[start:end]) for start, end in spans]
+        with self._lock:
+            new = [source for source in dict.fromkeys(sources) if source not in self._known]
+            stop_if(cancelled)
+            for source, reply in zip(new, self._replies(new), strict=True):
+                self._known[source] = read_reply(reply)
+                stop_if(cancelled)
+        found = []
+        for passage, whole, source in zip(passages, spans, sources, strict=True):
+            sentences = [text[unit.start : unit.end] for unit in passage]
+            for statement in self._known[source]:
+                place = tie(statement, sentences)
+                found.append(Proposition(statement, *(whole if place is None else passage[place][:2])))
+        return tuple(found)
 
     def best_propositions(self, query: str, text: str) -> list[Proposition]:
         """All propositions of a text, the best for a query first; of equal ones the earlier first."""
@@ -171,7 +180,9 @@ class Propositions(Baseline):
         scores = self.scorer.raw_scores(query, *_as_units(found))
         return [found[number] for number in np.argsort(-scores, kind="stable")]
 
-    def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
+    def score_units_many(
+        self, requests: Sequence[Request], *, cancelled: Cancelled = never, collection: object = None
+    ) -> list[Scores]:
         """As for `Baseline`; of a text without propositions, `NO_PROPOSITION_LOGIT`."""
         for query, _, _ in requests:
             check_query(query)
@@ -205,25 +216,6 @@ class Propositions(Baseline):
         """The scorer's logits."""
         return self.scorer.logits(raw)
 
-    def _tied(self, text: str, cancelled: Cancelled) -> Iterator[Proposition]:
-        passages = list(passages_of(text))
-        spans = [(passage[0].start, passage[-1].end) for passage in passages]
-        title = self.titles.get(text, "")
-        decomposed = self._decomposed([Source(title, text[start:end]) for start, end in spans], cancelled)
-        for passage, whole, statements in zip(passages, spans, decomposed, strict=True):
-            sentences = [(terms(text[unit.start : unit.end]), unit.start, unit.end) for unit in passage]
-            for statement in statements:
-                yield Proposition(statement, *(tie(statement, sentences) or whole))
-
-    def _decomposed(self, sources: list[Source], cancelled: Cancelled) -> list[tuple[str, ...]]:
-        with self._lock:
-            new = [source for source in dict.fromkeys(sources) if source not in self._known]
-            stop_if(cancelled)
-            for source, reply in zip(new, self._replies(new), strict=True):
-                self._known[source] = read_reply(reply)
-                stop_if(cancelled)
-        return [self._known[source] for source in sources]
-
 
 def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
     """Propositions as units of one text, so that a scorer caches what it made of them."""
@@ -248,18 +240,15 @@ def passages_of(text: str) -> Iterator[list[Unit]]:
         yield passage
 
 
-def terms(text: str) -> Terms:
+def terms(text: str) -> frozenset[str | tuple[str, str]]:
     """The distinct words and pairs of adjacent words of a text, ignoring case."""
     words = _WORD.findall(text.casefold())
     return frozenset(words) | frozenset(pairwise(words))
 
 
-def tie(statement: str, sentences: Sequence[tuple[Terms, int, int]]) -> tuple[int, int] | None:
-    """The span of the last sentence, of (terms, start, end), that shares most terms with a statement, if any."""
+def tie(statement: str, sentences: Sequence[str]) -> int | None:
+    """The number of the last sentence that shares most terms with a statement, if any does."""
     own = terms(statement)
-    shared = [len(own & of_sentence) for of_sentence, _, _ in sentences]
+    shared = [len(own & terms(sentence)) for sentence in sentences]
     most = max(shared, default=0)
-    if not most:
-        return None
-    last = len(shared) - 1 - shared[::-1].index(most)
-    return sentences[last][1:]
+    return len(shared) - 1 - shared[::-1].index(most) if most else None

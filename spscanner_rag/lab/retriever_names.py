@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from spscanner_rag import baselines  # its names import their modules when they are used
-from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.baselines.base import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Segmenter
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Cascade
-from spscanner_rag.baselines.base import Pair, Pointwise
-from spscanner_rag.baselines.cascade import UNREAD_LOGIT
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import Pair, Pointwise, segmenter_of
+from spscanner_rag.baselines.combined import UNREAD_LOGIT
 from spscanner_rag.lab.retriever_names import Options, check_name, scorer_of
 from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spscanner_rag.baselines.base import _check_activations
-from spscanner_rag.baselines.cross_encoder import CrossEncoder
+from spscanner_rag.baselines.rerankers import CrossEncoder
 
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")

@@ -7,8 +7,8 @@ from scipy.stats import rankdata, zscore
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
+from spscanner_rag.baselines.combined import reciprocal_ranks, standardized
 from spscanner_rag.baselines.dense import Dense, LateChunking
-from spscanner_rag.baselines.hybrid import reciprocal_ranks, standardized
 from spscanner_rag.scorers import words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.baselines.test_dense import LangChainLike

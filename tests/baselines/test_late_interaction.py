@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from spscanner_rag.baselines import LateInteraction, multi_vector
+from spscanner_rag.baselines import LateInteraction, dense
 from spscanner_rag.text.units import Unit
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -77,7 +77,7 @@ def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[st
         return encode(texts, **options)
 
     monkeypatch.setattr(scorer._encoder, "encode_document", documents)
-    monkeypatch.setattr(multi_vector, "_READ_AT_ONCE", 3)
+    monkeypatch.setattr(dense, "_READ_AT_ONCE", 3)
     return read
 
 

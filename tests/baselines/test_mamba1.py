@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.mamba1 import Mamba1Config, read_config
-from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader
+from spscanner_rag.baselines.rerankers import MambaReranker, PairReader
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.model import ScannerModel
@@ -107,7 +107,7 @@ def test_a_reranker_of_mamba_1(layout: str, tiny_tokenizer: Tokenizer, tmp_path:
     model = original(SHAPES[2], tiny_tokenizer.get_vocab_size())
     reranker = MambaReranker(saved(model, tmp_path, tiny_tokenizer, layout), device="cpu", dtype="float32")
     texts = ["He signed the treaty and left.", "It rained.", "The bell rang! " * 30]
-    pairs = PairReader.of(tiny_tokenizer)
+    pairs = PairReader(tiny_tokenizer)
     for text, score in zip(texts, reranker.score_texts("Who signed?", texts), strict=True):
         ids = torch.from_numpy(pairs.sequence("Who signed?", text).input_ids)[None].long()
         with torch.no_grad():

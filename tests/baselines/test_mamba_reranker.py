@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import mamba_reranker
-from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
+from spscanner_rag.baselines import rerankers
+from spscanner_rag.baselines.rerankers import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
@@ -89,7 +89,7 @@ def test_the_first_tokens_of_a_document(
     text = TEXT * 3
     offsets = tiny_tokenizer.encode(text).offsets
     for pieces in (1 << 15, 16):  # long documents are tokenized in pieces
-        monkeypatch.setattr(mamba_reranker, "_PIECE_CHARACTERS", pieces)
+        monkeypatch.setattr(rerankers, "_PIECE_CHARACTERS", pieces)
         for tokens in (1, 20, len(offsets) - 1, len(offsets), len(offsets) + 1):
             first = loaded(folder, unit="document", document_tokens=tokens)
             units = first.segment(text)

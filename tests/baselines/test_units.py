@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 UNITS = ["chunk:1", "chunk:3", "chunk", "passage", "document"]

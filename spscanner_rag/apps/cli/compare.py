@@ -122,7 +122,7 @@ def compare(
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
     """Return the settings to compare; ``ValueError`` for a bad option, before any work."""
     from spscanner_rag.apps.compare.comparison import check_top_k
-    from spscanner_rag.baselines.units import segmenter_of
+    from spscanner_rag.baselines.base import segmenter_of
     from spscanner_rag.lab.retriever_names import check_name, units_for
 
     for unit in units:

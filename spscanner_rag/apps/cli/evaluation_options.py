@@ -113,7 +113,7 @@ class EvaluationOptions:
     @cached_property
     def units(self) -> list[str]:
         """The kinds of units."""
-        from spscanner_rag.baselines.units import segmenter_of
+        from spscanner_rag.baselines.base import segmenter_of
 
         units = names_in("--unit", self.unit)
         for kind in units:

@@ -14,7 +14,7 @@ from typer.models import OptionInfo
 from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.baselines.units import UnitKind
+    from spscanner_rag.baselines.base import UnitKind
     from spscanner_rag.lab.retriever_names import Options
     from spscanner_rag.scanner import Scanner
 

@@ -276,7 +276,7 @@ def _counter(
         own = getattr(scorer, "count_tokens", None)
         if callable(own):
             return name, resolve_counter(own)
-    from spscanner_rag.baselines.cascade import bundled_token_counter
+    from spscanner_rag.baselines.combined import bundled_token_counter
 
     return "the bundled checkpoint", bundled_token_counter()
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import segmenter_in
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.combined import segmenter_in
 from spscanner_rag.lab.evidence.questions import Document, Question, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex

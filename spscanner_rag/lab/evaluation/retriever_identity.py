@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.baselines.cascade import Cascade
+from spscanner_rag.baselines.combined import Cascade, Hybrid
 from spscanner_rag.baselines.dense import PRESETS, Preset, installed
-from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.cascade import Cascade
+from spscanner_rag.baselines.combined import Cascade
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, asked_of, read_of
 from spscanner_rag.lab.evaluation.costs import PeakMemory, index_megabytes

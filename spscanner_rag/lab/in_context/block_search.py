@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, log_odds
-from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
 from spscanner_rag.lab.in_context.layout import DIGITS, DOCUMENT_TOKENS, digits_of, draw_codes
 from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
 from spscanner_rag.scan.devices import choose

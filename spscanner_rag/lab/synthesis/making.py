@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.baselines.cascade import bundled_token_counter
+from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.checkpoint.unfinished import fsync_file
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole

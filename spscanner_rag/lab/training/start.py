@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from spscanner_rag.baselines.mamba_reranker import RERANKER
+from spscanner_rag.baselines.rerankers import RERANKER
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.checkpoint.file_access import TOKENIZER, WORD_VECTORS, read_json, read_word_vectors
 from spscanner_rag.checkpoint.load import SCANNER, Layout

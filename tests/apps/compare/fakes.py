@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.text.units import Unit
 from tests.fakes import ScoredBy
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from spscanner_rag.baselines.bm25 import BM25
+from spscanner_rag.baselines.combined import Hybrid
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 from spscanner_rag.scanner import Scanner

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.baselines.mamba_reranker import PairReader
+from spscanner_rag.baselines.rerankers import PairReader
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.examples import Example, ExampleSource
 from spscanner_rag.lab.training.recipe import Recipe

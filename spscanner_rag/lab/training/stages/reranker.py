@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.mamba_reranker import END_TOKENS, PairReader
-from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.baselines.base import UnitKind, segmenter_of
+from spscanner_rag.baselines.rerankers import END_TOKENS, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.metrics import best_first, ranking_metrics
 from spscanner_rag.lab.evidence.questions import Document, Question
@@ -42,7 +42,7 @@ class RerankerStage(EvidenceStage):
     def start(self) -> Checkpoint:
         """The reranker to train."""
         checkpoint = as_reranker(super().start(), self._recipe.seed)
-        self._pairs = MambaPairs(PairReader.of(checkpoint.tokenizer))
+        self._pairs = MambaPairs(PairReader(checkpoint.tokenizer))
         return checkpoint
 
     def objective(self, start: Checkpoint) -> Objective:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch.nn import functional as F
 
-from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaReranker, PairReader
-from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.rerankers import END_TOKENS, TEMPLATE, CrossEncoder, MambaReranker, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.columns import PassageDraw
@@ -94,7 +93,7 @@ def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) ->
 
 @pytest.fixture
 def columns(documents: list[Document], start: Checkpoint) -> RerankerObjective:
-    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+    reader = PairReader(as_reranker(start, 0).tokenizer)
     return columns_of(documents, reader, RECIPE)
 
 
@@ -150,7 +149,7 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
 
 
 def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
-    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+    reader = PairReader(as_reranker(start, 0).tokenizer)
 
     def near(random: int) -> float:
         """How many of the three negatives are of the lake that is asked about, on the average."""
@@ -252,7 +251,7 @@ def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
     text = "The heron nests."
     single = Document("d", "s", "", text, (Question("q", "Who nests?", ((0, len(text)),)),))
     with pytest.raises(ValueError, match="has a passage without its answer"):
-        columns_of([single], PairReader.of(as_reranker(start, 0).tokenizer), RECIPE).example(0, 64)
+        columns_of([single], PairReader(as_reranker(start, 0).tokenizer), RECIPE).example(0, 64)
 
 
 def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:

@@ -1,19 +1,20 @@
-"""Mamba-1 and Mamba-2 as pointwise rerankers ("State Space Models are Strong Text Rerankers", Xu et al., 2024)."""
+"""Rerankers, which read the query together with one unit: cross-encoders, and Mamba-1 and Mamba-2.
+
+The latter are of "State Space Models are Strong Text Rerankers" (Xu et al., 2024).
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final, Self, Unpack
+from typing import Final, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
+from spscanner_rag.baselines.base import Pair, Pointwise, Scores, UnitKind, check_whole, load_by_library
 from spscanner_rag.baselines.mamba1 import read_config
-from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, canonical_name
 from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.checkpoint.hub import HubOptions
@@ -25,6 +26,8 @@ from spscanner_rag.scan.pipeline import in_runs
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
+
+BATCH = 32  # pairs of a forward pass of a cross-encoder
 
 TEMPLATE: Final = "document: {document}; query: {query};"
 """The input for a pair. The end-of-text token follows it; the logit is computed from its hidden state."""
@@ -39,25 +42,83 @@ END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
 _PIECE_CHARACTERS: Final = 32_768
 
 
-@dataclass(frozen=True, slots=True)
+class CrossEncoder(Pointwise):
+    """A cross-encoder (Nogueira and Cho, 2019): a transformer with one relevance logit for "query, unit".
+
+    Pairs longer than the model reads are truncated, as in its training.
+
+    Parameters
+    ----------
+    model : str or Path
+        A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", or a local folder.
+    trust_remote_code : bool, default False
+        Let a model from the Hub run its own code.
+    unit, device, dtype
+        See `Baseline` and `Scanner.from_pretrained`.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype = "float32",
+        trust_remote_code: bool = False,
+    ) -> None:
+        super().__init__(unit)
+        choice = choose(device, dtype)
+        self.name, self.trust_remote_code = f"crossencoder:{model}", trust_remote_code
+        self._model = load_by_library(
+            "CrossEncoder",
+            model,
+            trust_remote_code,
+            device=str(choice.device),
+            model_kwargs={"dtype": choice.dtype},
+            # `predict` is asked for logits; without this, any callable of torch that a folder names is called
+            activation_fn=torch.nn.Identity(),
+        )
+        config = self._model.config
+        if config.num_labels != 1:
+            names = ", ".join(map(str, config.id2label.values()))
+            raise ValueError(
+                f"{self.name} has a head with {config.num_labels} labels ({names}); expected one relevance score:"
+                " use a cross-encoder that was trained for ranking"
+            )
+
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
+        """Logits, before the model's activation function: (pairs,)."""
+        scores = np.empty(len(pairs), np.float32)
+        with self._lock:  # a tokenizer with truncation is not thread-safe
+            read = (self._model.tokenizer(*pair, truncation=False, verbose=False) for pair in pairs)
+            by_length = np.argsort([-len(each["input_ids"]) for each in read], kind="stable")
+        for start in range(0, len(pairs), BATCH):
+            stop_if(cancelled)
+            batch = by_length[start : start + BATCH]
+            with self._lock:
+                scores[batch] = self._model.predict(
+                    [pairs[i] for i in batch],
+                    batch_size=len(batch),
+                    activation_fn=torch.nn.Identity(),
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                )
+        return scores
+
+
 class PairReader:
     """Lays out a query and a document for a reranker: the tokens of `TEMPLATE`, then the end token."""
 
-    tokenizer: Tokenizer
-    end: int  # the end token
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, end_token: str | None = None) -> Self:
+    def __init__(self, tokenizer: Tokenizer, end_token: str | None = None) -> None:
         """With the end token given, or the first of `END_TOKENS` that the tokenizer has, else ``ValueError``."""
         names = END_TOKENS if end_token is None else (end_token,)
-        for name in names:
-            number = tokenizer.token_to_id(name)
-            if number is not None:
-                return cls(tokenizer, number)
-        raise ValueError(
-            f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
-            " input in training"
-        )
+        found = [number for name in names if (number := tokenizer.token_to_id(name)) is not None]
+        if not found:
+            raise ValueError(
+                f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
+                " input in training"
+            )
+        self.tokenizer, self.end = tokenizer, found[0]
 
     def sequence(self, query: str, document: str, tokens: int | None = None) -> TokenSequence:
         """One sequence, whose only position is the end token; of a document that is cut after so many tokens."""
@@ -133,14 +194,14 @@ class MambaReranker(Pointwise):
         self._model = loaded.model
         if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
             self._model.use_kernels(choose_backend("auto", choice.device).kernels)
-        self._pairs = PairReader.of(loaded.tokenizer, end_token)
+        self._pairs = PairReader(loaded.tokenizer, end_token)
         self.segment_tokens = default_segment_tokens(choice.device.type, self._model.config)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text by this model's tokenizer, without special tokens."""
         return len(self._pairs.ids(text))
 
-    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
         """Logits of the last tokens: (pairs,)."""
 
         def sequences() -> Iterator[TokenSequence]:

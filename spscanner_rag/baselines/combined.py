@@ -1,0 +1,279 @@
+"""Retrievers that are made of others: one after the other, or their scores fused."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, check_whole, log_odds, name_of
+from spscanner_rag.checkpoint import locate
+from spscanner_rag.checkpoint.file_access import TOKENIZER
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+from spscanner_rag.lexical.bm25 import Moments
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results import ScanResult
+from spscanner_rag.results.selection import rank
+from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, segment, stop_if
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.tokenization import token_counter
+from spscanner_rag.text.units import Segmenter, Unit
+
+UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; no `log_odds` is as low
+RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 2009)
+
+
+class Combined(Baseline):
+    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does.
+
+    Where these are sentences, a scanner among the scorers cuts its own, as published ones were trained on others.
+    """
+
+    uses_collection = True
+
+    def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
+        super().__init__("sentence" if unit is None else unit)
+        for scorer in scorers:
+            if not isinstance(scorer, Scorer):
+                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
+        self.scorers = tuple(scorers)
+        self._own_units = unit is not None
+
+    def segment(self, text: str) -> list[Unit]:
+        """Segment a text into ``unit``, else as the first scorer does; see above for sentences."""
+        own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
+        if own is not None and own.name != "sentence":
+            return own.segment(text)
+        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+
+    @property
+    def keeps_texts(self) -> bool:  # type: ignore[override]
+        """True if any of the scorers keeps what it made of a text."""
+        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
+
+
+def segmenter_in(scorer: object) -> Segmenter | None:
+    """What the first scanner in a scorer, here or behind a server, cuts a text with; None if there is none."""
+    own: Segmenter | None = getattr(getattr(scorer, "reading", scorer), "segmenter", None)
+    if own is not None:
+        return own
+    return next((found for part in getattr(scorer, "scorers", ()) if (found := segmenter_in(part))), None)
+
+
+def cut_by(scorer: object) -> str | None:
+    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if that cannot be known."""
+    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
+        return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
+    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
+    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
+    return "sentence" if name == "reference" else name if isinstance(name, str) else None
+
+
+class Cascade(Combined):
+    """The first scorer scores all units, the second only the ``best`` of them, over all texts asked together.
+
+    The units that the second one reads have its logits. The others keep the order and differences of the first
+    stage, below them and below `UNREAD_LOGIT`: the retrieve-and-rerank pipeline of Nogueira and Cho (2019).
+
+    With ``tokens`` the units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
+    Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
+    unit, the best that fit into this many tokens are joined in the order of the document, and the second stage
+    reads them once, as one text. Where no sentence fits, it reads the best one.
+
+    Parameters
+    ----------
+    best : int, default 50
+        Number of units that the second stage reads. Ignored with ``tokens``.
+    tokens : int, optional
+        Tokens of each unit that the second stage reads, as in KeyB, by its tokenizer if it has one, else by the
+        bundled scanner's.
+    unit : str or Segmenter, optional
+        See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
+    """
+
+    def __init__(
+        self,
+        first: Scorer,
+        second: Scorer,
+        *,
+        best: int = 50,
+        tokens: int | None = None,
+        unit: UnitKind | Segmenter | None = None,
+    ) -> None:
+        super().__init__((first, second), "document" if unit is None and tokens is not None else unit)
+        check_whole(best=best)
+        if tokens is not None:
+            check_whole(tokens=tokens)
+        cuts = (cut_by(first), cut_by(second))
+        if not self._own_units and None not in cuts and cuts[0] != cuts[1]:
+            raise ValueError(
+                f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected the same units: load both "
+                "with one unit, or pass unit="
+            )
+        self.best, self.tokens = best, tokens
+        bound = str(best) if tokens is None else f"{tokens}tokens"
+        self.name = f"cascade:{name_of(first)}>{name_of(second)}@{bound}"
+
+    @cached_property
+    def count_tokens(self) -> Callable[[str], int]:
+        """The token counter: the second stage's if it has one, else the bundled scanner's."""
+        own = getattr(self.scorers[1], "count_tokens", None)
+        return own if callable(own) else bundled_token_counter()
+
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+    ) -> list[Scores]:
+        """Logits of the second stage for the best units, of a text or of a collection, else lower ones."""
+        if among is None:
+            return [scored for request in requests for scored in self._staged([request], cancelled, None)]
+        found = {query: list[Request]() for query, _, _ in requests}
+        for request in requests:
+            found[request[0]].append(request)
+        scored = {query: iter(self._staged(own, cancelled, among)) for query, own in found.items()}
+        return [next(scored[query]) for query, _, _ in requests]
+
+    def _staged(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+    ) -> list[Scores]:
+        stops = np.cumsum([len(units) for _, _, units in requests])[:-1]
+        if self.tokens is not None:
+            return np.split(self._by_key_blocks(requests, cancelled), stops)
+        pool = _joined(score_batch(self.scorers[0], requests, cancelled, collection))
+        read = np.zeros(len(pool), bool)
+        read[rank(pool)[: self.best]] = True
+        chosen: list[Request] = [
+            (query, text, [unit for unit, kept in zip(units, own, strict=True) if kept])
+            for (query, text, units), own in zip(requests, np.split(read, stops), strict=True)
+        ]
+        again = _joined(score_batch(self.scorers[1], chosen, cancelled, collection))
+        return np.split(above_the_rest(pool, read, again), stops)
+
+    def _by_key_blocks(self, requests: Sequence[Request], cancelled: Cancelled) -> Scores:
+        asked: list[Request] = []
+        for query, text, units in requests:
+            for unit in units:
+                stop_if(cancelled, "between two units")
+                read = self._key_blocks(query, unit.own_text(text), cancelled)
+                asked.append((query, read, [Unit(0, len(read), read)]))
+        return _joined(score_batch(self.scorers[1], asked, cancelled))
+
+    def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
+        """The best sentences of a text within the budget, in the order of the text."""
+        blocks = SentenceSegmenter().segment(text)
+        if len(blocks) < 2:
+            return text
+        (logits,) = score_batch(self.scorers[0], [(query, text, blocks)], cancelled)
+        starts, ends = np.array([block[:2] for block in blocks]).T
+        result = ScanResult(query, text, starts, ends, logits, self.count_tokens)
+        best = blocks[int(rank(logits)[0])]
+        return result.context(top_k=None, max_tokens=self.tokens) or text[best.start : best.end]
+
+
+def _joined(scores: Iterable[Scores]) -> Scores:
+    return np.concatenate([np.zeros(0, np.float32), *scores])
+
+
+def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:
+    """Logits (units,): ``second``, of units that were ``read``, above ``first``, (units,), for the rest.
+
+    The rest keeps its differences, below all of ``second`` and below `UNREAD_LOGIT`.
+    """
+    scores = np.empty(len(first), np.float32)
+    scores[read] = second
+    rest = first[~read].astype(np.float64)
+    if len(rest):
+        scores[~read] = rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
+    return scores
+
+
+def bundled_token_counter() -> CountTokens:
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
+    return token_counter(read_tokenizer(locate(None) / TOKENIZER))
+
+
+class Hybrid(Combined):
+    """Fuses the scores or ranks of several scorers.
+
+    The raw score of a unit is the mean over the scorers of (s - mean) / deviation, for the scorer's own
+    score s, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
+
+    Parameters
+    ----------
+    scorers : sequence of Scorer
+        At least two; scanners, baselines or others.
+    fusion : "scores" or "ranks", default "scores"
+        "scores" standardizes each scorer's scores over the units of the document; with "ranks", units of the same
+        score share their mean rank.
+    unit : str or Segmenter, optional
+        See `Baseline`. Default: the units of the first scorer.
+    """
+
+    def __init__(
+        self,
+        scorers: Sequence[Scorer],
+        fusion: Literal["scores", "ranks"] = "scores",
+        *,
+        unit: UnitKind | Segmenter | None = None,
+    ) -> None:
+        super().__init__(scorers, unit)
+        if len(scorers) < 2:
+            raise ValueError(f"got {len(scorers)} scorers; expected at least two")
+        if fusion not in ("scores", "ranks"):
+            raise ValueError(f"fusion is {fusion!r}; expected 'scores' or 'ranks'")
+        self.fusion = fusion
+        self.name = "hybrid:" + "+".join(map(name_of, scorers))
+
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+    ) -> Iterator[Scores]:
+        """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
+        parts = [_own_scores(scorer, requests, cancelled, among) for scorer in self.scorers]
+        if among is None:
+            for scored in zip(*parts, strict=True):
+                yield self._fused(scored) if len(scored[0]) else scored[0]
+        else:
+            pools = [_joined(scored) for scored in parts]
+            yield from np.split(self._fused(pools), np.cumsum([len(units) for _, _, units in requests])[:-1])
+
+    @property
+    def uses_collection(self) -> bool:  # type: ignore[override]
+        """True if any of the scorers depends on the other texts of a collection."""
+        return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)
+
+    def _fused(self, parts: Sequence[Scores]) -> Scores:
+        fuse = standardized if self.fusion == "scores" else reciprocal_ranks
+        return np.asarray(np.mean([fuse(part) for part in parts], axis=0), np.float32)
+
+    def logits(self, raw: Scores) -> Scores:
+        """A standardized score is the logit; a reciprocal rank becomes a share of the highest one, 1 / 61."""
+        return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
+
+    @property
+    def count_tokens(self) -> object:
+        """The token counter of the first scorer that has one, else None."""
+        counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
+        return next((counter for counter in counters if counter is not None), None)
+
+
+def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """1 / (60 + rank), the best unit having rank 1; equal scores share the mean of their ranks: (units,)."""
+    _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    first = np.cumsum(counts) - counts  # (distinct scores,) better units
+    ranks = (first + (counts + 1) / 2)[inverse]
+    return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
+
+
+def _own_scores(
+    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+) -> Iterable[Scores]:
+    """The raw scores of a baseline, since its logits are a nonlinear function of them; of others the logits."""
+    if isinstance(scorer, Baseline):
+        return scorer.raw_scores_among(requests, cancelled, collection)
+    return score_batch(scorer, requests, cancelled, collection)
+
+
+def standardized(scores: Scores) -> NDArray[np.float64]:
+    """Z-scores of units among themselves; 0 if none differ: (units,)."""
+    return Moments.of(scores).standardize(scores)
