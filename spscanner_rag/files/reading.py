@@ -11,13 +11,16 @@ from typing import Literal, NamedTuple
 
 from spscanner_rag.files.apart import Record, read_apart, seconds_for
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
-from spscanner_rag.files.readers.docx import read_docx
-from spscanner_rag.files.readers.docx_parts import archive_of
+from spscanner_rag.files.readers.docx import archive_of, read_docx
 from spscanner_rag.files.readers.html import read_html
-from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.files.readers.pdf import read_pdf
-from spscanner_rag.files.readers.records import read_log, read_table
-from spscanner_rag.files.readers.talk import read_subtitles, read_text
+from spscanner_rag.files.readers.plain_text import (
+    read_log,
+    read_markdown,
+    read_subtitles,
+    read_table,
+    read_text,
+)
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import Block
 

@@ -1,7 +1,7 @@
 """Baselines read the headings of a unit and the header of its table, as the scanner does."""
 
 from spscanner_rag.baselines import BM25, Dense
-from spscanner_rag.files.readers.markdown import read_markdown
+from spscanner_rag.files.readers.plain_text import read_markdown
 from spscanner_rag.scorers import segment
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import letters

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.readers.markdown import blocks_of
+from spscanner_rag.files.readers.plain_text import blocks_of
 from spscanner_rag.text.blocks import (
     HEADER_SHARE,
     LEAST_HEADER,

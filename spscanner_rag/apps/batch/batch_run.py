@@ -13,11 +13,11 @@ from typing import Any, Literal
 from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Plan, Query, Row, RowReader
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_files import (
+from spscanner_rag.files.writing import (
     append_records,
     complete_lines,
     earlier_run,
+    folder_lock,
     parse_object,
     refuse_other_run,
 )

@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.json_files import parse_object
 from spscanner_rag.files.reading import KINDS, read, regular_files
+from spscanner_rag.files.writing import parse_object
 from spscanner_rag.text.extras import needed
 
 TABLES = (".parquet", ".jsonl", ".ndjson")

@@ -12,8 +12,8 @@ from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cli.options import argument, option, tell
 from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.output import check_output, write_output
 from spscanner_rag.files.reading import read, read_all
+from spscanner_rag.files.writing import check_output, write_output
 
 FILES = argument(
     "Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.", "FILE..."

@@ -18,7 +18,7 @@ from spscanner_rag.apps.cli.options import RetrieverOptions, tell
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
+from spscanner_rag.files.writing import folder_lock, refuse_in_use
 from spscanner_rag.lab.evaluation.ablation import CONTEXTS, Chunked, ablations
 from spscanner_rag.lab.evaluation.answer_run import (
     AnswerSet,

@@ -34,8 +34,8 @@ from spscanner_rag.apps.pages.scanned_document import (
     to_markdown,
 )
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
-from spscanner_rag.files.output import json_text
 from spscanner_rag.files.reading import named_kind
+from spscanner_rag.files.writing import json_text
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment

@@ -98,8 +98,7 @@ def synthesize(
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.lab.llm.asking import Budget, Prices
     from spscanner_rag.lab.synthesis import making
-    from spscanner_rag.lab.synthesis.settings import SynthesisSettings
-    from spscanner_rag.lab.synthesis.sources import source_files
+    from spscanner_rag.lab.synthesis.sub_documents import SynthesisSettings, source_files
 
     numbers, weights = _sizes(sizes)
     settings = SynthesisSettings(

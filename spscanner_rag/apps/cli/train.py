@@ -35,7 +35,7 @@ def train(
     """
     import os
 
-    from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.files.writing import folder_lock
     from spscanner_rag.lab.training.recipe import read_recipe
     from spscanner_rag.lab.training.start import RunFiles
     from spscanner_rag.lab.training.training_run import TrainingRun

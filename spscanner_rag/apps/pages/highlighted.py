@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.documents import TextFile, name_of
-from spscanner_rag.files.readers.pdf_marks import Mark, marked_copy
+from spscanner_rag.files.readers.pdf_passages import Mark, marked_copy
 from spscanner_rag.files.reading import bytes_of
 
 

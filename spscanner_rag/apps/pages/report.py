@@ -14,7 +14,7 @@ from spscanner_rag.apps.pages.labels import short_names
 from spscanner_rag.apps.pages.quotes import Breaks, readable
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.files.readers.pdf_pictures import Picture
+from spscanner_rag.files.readers.pdf_passages import Picture
 from spscanner_rag.results import Passage, ScanResult
 
 LEVELS = 8  # strengths of a highlight

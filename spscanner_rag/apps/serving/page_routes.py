@@ -19,7 +19,7 @@ from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.schemas import BoundedRoute, Given, Page
 from spscanner_rag.apps.serving.service import CutDocument, Service
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
+from spscanner_rag.files.readers.pdf_passages import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import Selection
 from spscanner_rag.scan.pipeline import ScanRequest, Scored

@@ -10,10 +10,15 @@ from typing import Self
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.formulas import formula_text
-from spscanner_rag.files.readers.numerals import RAISED, numeral, whole_number
-from spscanner_rag.files.readers.tables import MOST_COLUMNS, MOST_ROWS, Cell, Row, add_table
-from spscanner_rag.files.readers.text_builder import TextBuilder
+from spscanner_rag.files.readers.notation import RAISED, formula_text, numeral, whole_number
+from spscanner_rag.files.readers.text_builder import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Cell,
+    Row,
+    TextBuilder,
+    add_table,
+)
 from spscanner_rag.text.extras import needed
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))

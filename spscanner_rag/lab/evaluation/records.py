@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import (
+from spscanner_rag.files.writing import (
     append_records,
     complete_lines,
     earlier_run,

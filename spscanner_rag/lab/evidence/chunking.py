@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.writing import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, Document, Question, expecting, require
 
 QUESTIONS, TEXTS = "questions_df.csv", "corpora"

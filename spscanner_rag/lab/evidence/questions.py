@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from spscanner_rag.files.json_files import parse_object
+from spscanner_rag.files.writing import parse_object
 
 ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 

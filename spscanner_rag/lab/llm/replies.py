@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json, parse_object
+from spscanner_rag.files.writing import append_records, complete_lines, parse_json, parse_object
 from spscanner_rag.lab.llm.language_models import Usage
 
 

@@ -1,19 +1,182 @@
-"""Prompts from files, and how a language model is asked for one reply in one form, again if it is malformed."""
+"""How a language model, or a stand-in, is asked for one reply in one form: prompts, keywords, retries."""
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from spscanner_rag.lab.llm.asking import NoReplyError
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of, named_model
-from spscanner_rag.lab.llm.prompts import fenced_prompt
-from spscanner_rag.lab.synthesis.reply_form import Field, MalformedReplyError, read, stated
-from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
+from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
+from spscanner_rag.text.languages import STOP_WORDS
+
+Kind = Literal["text", "yes or no", "indices", "links"]
+
+_REFUSAL = re.compile(
+    r"\A\W*(?:i(?:.?m| am) (?:really |very )?sorry|sorry|i apologi[sz]e|i (?:cannot|can.?t|won.?t|am unable|"
+    r"am not able)|as an ai\b|unfortunately,? i\b)",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"^[\s*_`>-]*([A-Z][A-Z ]*?)(?:\s+(\d+))?[*_`]*\s*:[*_`]*\s*(.*?)\s*$")
+_KEYWORDS = {
+    "text": "{name}: text on one line",
+    "yes or no": "{name}: YES or NO",
+    "indices": "{name}: numbers with commas between them, or NONE",
+    "links": "{name} and a number: the connection on one line; a line for each, or one line {name}: NONE",
+}
+
+
+class Link(NamedTuple):
+    """A unit of a listing and what connects it with the chunk."""
+
+    unit: int
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a reply: its name, what it holds, and below what number its indices must be."""
+
+    name: str
+    kind: Kind
+    below: int = 0
+
+
+class MalformedReplyError(ValueError):
+    """A reply without the right form; ``reason`` is one of a few, by which such replies are counted."""
+
+    def __init__(self, reason: str, details: str = "") -> None:
+        super().__init__(details or reason)
+        self.reason = reason
+
+
+def stated(fields: Sequence[Field]) -> str:
+    """Return the end of a prompt: the form of the reply."""
+    lines = "\n".join(_KEYWORDS[field.kind].format(name=field.name.upper()) for field in fields)
+    return f"Reply with these lines and nothing else:\n{lines}"
+
+
+def read(reply: str, fields: Sequence[Field]) -> dict[str, Any]:
+    """Return the values of a reply by their names: ``str``, ``bool``, a list of ``int`` or a list of `Link`.
+
+    Raises `MalformedReplyError` for a refusal, another form, a missing value and an index out of range.
+    """
+    reply = without_thoughts(reply)
+    if _REFUSAL.match(reply):
+        raise MalformedReplyError("the model refused", "it was a refusal")
+    lines = [match for match in map(_LINE.match, reply.splitlines()) if match]
+    return {
+        field.name: _value([(match[2], match[3]) for match in lines if match[1] == field.name.upper()], field)
+        for field in fields
+    }
+
+
+def _value(lines: list[tuple[str | None, str]], field: Field) -> object:
+    first = lines[0][1] if lines else ""
+    word = first.strip(" .").upper()
+    if field.kind == "links" and word != "NONE" and lines and all(connection for _, connection in lines):
+        return [Link(_index(number, field), " ".join(connection.split())) for number, connection in lines]
+    if len(lines) == 1:
+        if field.kind == "text" and first:
+            return " ".join(first.split())
+        if field.kind == "yes or no" and word in ("YES", "NO"):
+            return word == "YES"
+        if field.kind in ("indices", "links") and word == "NONE":
+            return []
+        if field.kind == "indices":
+            return sorted({_index(number, field) for number in re.split(r"[,\s]+", first.strip(" .[]"))})
+    raise MalformedReplyError(
+        "the reply lacks a part", f"expected {_KEYWORDS[field.kind].format(name=field.name.upper())}"
+    )
+
+
+def _index(number: str | None, field: Field) -> int:
+    if number is None or not re.fullmatch(r"[0-9]{1,9}", number) or int(number) >= field.below:
+        raise MalformedReplyError(
+            "an index is out of range", f"expected numbers from 0 to {field.below - 1}, got {number!r:.20}"
+        )
+    return int(number)
+
+
+NAME = "scripted"
+
+SECTION = re.compile(r"^\[BEGIN (.+?) ([0-9a-f]{32})\]\n(.*?)\n\[END \1 \2\]$", re.DOTALL | re.MULTILINE)
+_UNIT = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z]{5,}")
+_MOST_LINKS = 5
+
+
+def scripted_reply(prompt: str) -> str:
+    """Return the reply to a prompt of this package; raises ``ValueError`` for another prompt."""
+    sections = {title: text for title, _, text in SECTION.findall(prompt)}
+    units = {title: _UNIT.findall(text) for title, text in sections.items()}
+    match sorted(sections):
+        case ["CHUNK", "UNITS"]:
+            return _links(sections["CHUNK"], units["UNITS"])
+        case ["CONNECTION", *_]:
+            return f"QUESTION: {_question(_words(sections['CONNECTION'].partition(':')[2]))}"
+        case ["QUESTION", "UNITS"]:
+            found = _holding(_words(sections["QUESTION"].partition(" about ")[2]), units["UNITS"])
+            return f"RELEVANT: {'YES' if found else 'NO'}\nINDICES: {_numbers(found)}"
+        case ["SENTENCES"] | ["FIRST PART", "SECOND PART"]:
+            return _question_on(*units.values())
+        case names:
+            raise ValueError(f"the scripted model got a prompt with {', '.join(names)}; expected one of ours")
+
+
+SCRIPTED = LanguageModel(NAME, scripted_reply)
+
+
+def _links(chunk: str, units: Sequence[str]) -> str:
+    """Link the units that share the rarest words with the chunk."""
+    chunk_words = set(_words(chunk))
+    shared = [chunk_words.intersection(_words(unit)) for unit in units]
+    common = Counter(word for words in shared for word in words)
+    best = sorted(
+        (min(common[word] for word in words), number) for number, words in enumerate(shared) if words
+    )
+    links = [
+        f"LINKS {number}: Both tell of this: {', '.join(_rarest(shared[number], common))}."
+        for _, number in best[:_MOST_LINKS]
+    ]
+    return "\n".join(links) or "LINKS: NONE"
+
+
+def _rarest(words: set[str], common: Counter[str]) -> list[str]:
+    return sorted(words, key=lambda word: (common[word], word))[:3]
+
+
+def _question_on(*parts: Sequence[str]) -> str:
+    """Ask for the rarest word that is in all parts."""
+    counts = Counter(word for part in parts for sentence in part for word in _words(sentence))
+    asked = _rarest(set.intersection(*(set(_words(" ".join(part))) for part in parts)), counts)[:1]
+    found = [_holding(asked, part) for part in parts]
+    lines = zip(("FIRST", "SECOND") if len(parts) > 1 else ("INDICES",), map(_numbers, found), strict=True)
+    answer = parts[-1][found[-1][0]] if found[-1] else ""
+    return "\n".join([f"QUESTION: {_question(asked)}", f"ANSWER: {answer}", *map(": ".join, lines)])
+
+
+def _question(words: Sequence[str]) -> str:
+    return f"What does the document tell its readers about {' and '.join(words) or 'nothing'}?"
+
+
+def _holding(words: Sequence[str], units: Sequence[str]) -> list[int]:
+    return [number for number, unit in enumerate(units) if set(words).intersection(_words(unit))]
+
+
+def _words(text: str) -> list[str]:
+    found = (match.group().lower() for match in _WORD.finditer(text))
+    return list(dict.fromkeys(word for word in found if word not in STOP_WORDS))
+
+
+def _numbers(found: Sequence[int]) -> str:
+    return ", ".join(map(str, found)) or "NONE"
+
 
 _DIVISION = "\n===\n"
 _VERSION = "version:"

@@ -15,13 +15,13 @@ from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.checkpoint.unfinished import fsync_file
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
-from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_files import earlier_run, refuse_other_run
+from spscanner_rag.files.writing import earlier_run, folder_lock, refuse_other_run
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import Asker, Budget, RunEndedError
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
+    NAME,
     Conversation,
     DroppedError,
     Prompt,
@@ -29,11 +29,15 @@ from spscanner_rag.lab.synthesis.conversation import (
     prompts_digest,
     read_prompts,
 )
-from spscanner_rag.lab.synthesis.scripted import NAME
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
-from spscanner_rag.lab.synthesis.sources import read_sources, source_files
 from spscanner_rag.lab.synthesis.strategies import Maker, document_line
-from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
+from spscanner_rag.lab.synthesis.sub_documents import (
+    LanguageDetector,
+    SubDocument,
+    Supply,
+    SynthesisSettings,
+    read_sources,
+    source_files,
+)
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter

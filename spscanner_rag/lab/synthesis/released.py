@@ -14,7 +14,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.writing import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, expecting, json_objects, require
 
 MOST_NAMES = 3  # category, benchmark and record

@@ -11,12 +11,19 @@ from typing import Any
 import numpy as np
 
 from spscanner_rag.encoder.embedders import Embedder, embed_checked
-from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, Values, listed
-from spscanner_rag.lab.synthesis.reply_form import Field, Link, MalformedReplyError
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.conversation import (
+    Conversation,
+    DroppedError,
+    Field,
+    Link,
+    MalformedReplyError,
+    Values,
+    listed,
+)
 from spscanner_rag.lab.synthesis.sub_documents import (
     LanguageDetector,
     SubDocument,
+    SynthesisSettings,
     is_about_a_notice,
     joined_units,
 )

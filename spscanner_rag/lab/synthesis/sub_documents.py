@@ -1,20 +1,175 @@
-"""Random stretches of documents, of a few sizes in tokens, and the documents that no data is made from."""
+r"""Documents to make data from, of files, folders, LlamaIndex and LangChain, and random stretches of them.
+
+``.txt``, ``.txt.gz`` and ``.txt.xz`` files hold documents separated by a line that holds only ``\x1e``. Each line
+of a ``.jsonl`` or ``.jsonl.gz`` file is an object with the document under ``"text"``, its name under ``"doc_id"``
+or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one document of UTF-8 text.
+"""
 
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.files.reading import read, regular_files
+from spscanner_rag.lab.evidence.questions import Document, expecting, json_objects, numbered_lines, require
 from spscanner_rag.lab.training.data.decontamination import SharedTextFinder, hash_of
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Segmenter, readable
+
+Strategy = Literal["link", "chunk", "pair"]
+Position = Literal["start", "middle", "end", "anywhere"]
+
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+POSITIONS: tuple[str, ...] = get_args(Position)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisSettings:
+    """Settings of a run; a folder of results holds those of one set. ``ValueError`` for a value out of its range.
+
+    The strategy "link" is a question that needs two far-apart parts of a document, which a language model
+    connects; "chunk" one on consecutive sentences; "pair" one on two chunks with similar embeddings.
+    """
+
+    strategy: Strategy = "link"
+    seed: int = 0  # decides every draw
+    sizes: tuple[int, ...] = (2000, 5000, 10000)  # of sub-documents, in tokens of the bundled checkpoint
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0)  # how many there should be of each size
+    per_document: int = 1  # most sub-documents of one document; they do not overlap
+    unit_tokens: int = 20  # "link": sentences are joined until a unit has this many tokens
+    chunk_units: int = 5  # "link"; the released code has 5, the paper's text 20 sentences
+    window_units: int = 200  # "link": the model sees this many units,
+    window_margin: int = 10  # which begin or end this many units from the chunk
+    chunk_widening: int = 2  # "link": units beside the chunk that may be relevant too,
+    link_widening: int = 3  # and beside the linked unit; a link is farther away than their sum
+    chunk_sentences: int = 20  # "chunk" and "pair"
+    positions: tuple[tuple[str, str], ...] = ()  # thirds, or "anywhere", of the two sides of a link, by turns
+    language: str = "en"  # ISO 639-1 code of documents and questions
+    language_probability: float = 0.8  # documents below are left out; 0 turns the detector off
+    boilerplate: bool = True  # leave out sub-documents of licences and copyright notices
+    test_share: float = 0.0  # share of the documents whose examples go to the test file
+    tries: int = 3  # how often the model is asked for a reply in the right form
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ValueError(f"strategy: got {self.strategy!r}; expected one of {', '.join(STRATEGIES)}")
+        least = dict.fromkeys(("per_document", "unit_tokens", "chunk_units", "chunk_sentences", "tries"), 1)
+        least |= dict.fromkeys(("window_margin", "chunk_widening", "link_widening"), 0)
+        least["window_units"] = self.chunk_units + self.window_margin + self.closest_link + 1
+        for name, lowest in least.items():
+            if type(value := getattr(self, name)) is not int or value < lowest:
+                raise ValueError(f"{name}: got {value!r}; expected a whole number of at least {lowest}")
+        if not self.sizes or any(type(size) is not int or size < 1 for size in self.sizes):
+            raise ValueError(f"sizes: got {self.sizes!r}; expected numbers of tokens, at least 1")
+        if len(self.weights) != len(self.sizes) or not all(weight > 0 for weight in self.weights):
+            raise ValueError(f"weights: got {self.weights!r}; expected {len(self.sizes)} numbers above 0")
+        for pair in self.positions:
+            if len(pair) != 2 or not set(pair) <= set(POSITIONS):
+                raise ValueError(f"positions: got {pair!r}; expected pairs of {', '.join(POSITIONS)}")
+        for name in ("language_probability", "test_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}: got {getattr(self, name)!r}; expected a number from 0 to 1")
+
+    @property
+    def closest_link(self) -> int:
+        """A linked unit is more than this many units away from the chunk."""
+        return self.chunk_widening + self.link_widening
+
+
+_SEPARATOR = "\x1e"  # on a line of its own, between two documents
+_TEXTS = (".txt", ".txt.gz", ".txt.xz")
+_LINES = (".jsonl", ".jsonl.gz")
+_IN_FOLDERS = (*_TEXTS, *_LINES, ".md", ".rst", ".text")
+
+
+def source_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files among these paths and, by name, in these folders; ``ValueError`` for one without a file."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file; expected a file of text, or a folder: check the path")
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside, _, _ = regular_files(str(path), _IN_FOLDERS)
+        if not inside:
+            raise ValueError(f"{path}: got a folder without text; expected files in {', '.join(_IN_FOLDERS)}")
+        found += sorted(map(Path, inside))
+    return found
+
+
+def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
+    """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file without text."""
+    for path in paths:
+        if path.name.endswith(_LINES):
+            yield from _read_lines(path)
+        elif path.name.endswith(_TEXTS):
+            source = _source_of(path)
+            for number, text in enumerate(_texts(path), 1):
+                if text.strip():
+                    yield Document(f"{source}-{number}", source, "", text, ())
+        else:
+            yield Document(path.name, _source_of(path), "", read(path).text, ())
+
+
+def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
+    """Yield documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), by their methods."""
+    for number, document in enumerate(documents, 1):
+        metadata = getattr(document, "metadata", None)
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        text = getattr(document, "page_content", None)
+        name = getattr(document, "id", None)
+        if text is None and callable(content := getattr(document, "get_content", None)):
+            text, name = content(), getattr(document, "node_id", None)  # by default without metadata
+        if not isinstance(text, str):
+            raise TypeError(
+                f"document {number} is {type(document).__name__}; expected a Document of LlamaIndex or LangChain"
+            )
+        title = str(metadata.get("title") or "")
+        place = metadata.get("source") or metadata.get("file_name")
+        yield Document(str(name or place or f"document-{number}"), "documents", title, text, ())
+
+
+def _read_lines(path: Path) -> Iterator[Document]:
+    expected = "a JSON object with a document under 'text'"
+    for number, record in json_objects(path, expected):
+        text, title = record.get("text"), record.get("title")
+        require(isinstance(text, str), expected, text, f"{path}, line {number}")
+        name = record.get("doc_id") or record.get("id") or f"{_source_of(path)}-{number}"
+        source = str(record.get("source") or _source_of(path))
+        yield Document(str(name), source, str(title) if title else "", str(text), ())
+
+
+def _texts(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for number, raw in numbered_lines(path):
+        with expecting("UTF-8", f"{path}, line {number}"):
+            line = raw.decode("utf-8")
+        if line.rstrip("\r\n") == _SEPARATOR:
+            yield "".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield "".join(lines)
+
+
+def _source_of(path: Path) -> str:
+    r"""A file's name without endings; of lines of documents, often called ``train``, with the folder before it.
+
+    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
+    """
+    path = Path(str(path).encode("utf-8", "backslashreplace").decode())
+    name = path.name
+    for ending in (*_TEXTS, *_LINES):
+        name = name.removesuffix(ending)
+    return f"{path.parent.name}/{name}".lstrip("/") if path.name.endswith(_LINES) else name
+
 
 _SAMPLE_CHARACTERS = 4_000
 _LEAST_SHARE = 0.5  # a document may have this share of the smallest size; a shorter one is left out

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines
+from spscanner_rag.files.writing import append_records, complete_lines
 from spscanner_rag.lab.training.inputs import Inputs
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.state_file import (

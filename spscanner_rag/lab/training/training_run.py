@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.files.json_files import append_records
+from spscanner_rag.files.writing import append_records
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.inputs import inputs_of
 from spscanner_rag.lab.training.loop import StepReport, Trainer

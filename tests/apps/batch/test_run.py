@@ -11,8 +11,7 @@ import pytest
 
 from spscanner_rag.apps.batch.batch_run import IDENTITY, Progress, Work, run_batch
 from spscanner_rag.apps.batch.inputs import Columns, RowReader, plan_of
-from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
-from spscanner_rag.files.json_files import OtherRunError
+from spscanner_rag.files.writing import FolderInUseError, OtherRunError, folder_lock
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.batch.conftest import Rows, pairs

@@ -19,8 +19,7 @@ import pytest
 import tqdm.auto
 
 from spscanner_rag.apps.cli import main
-from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_files import complete_lines
+from spscanner_rag.files.writing import complete_lines, folder_lock
 from tests.lab.training.conftest import RECIPE as SMALL
 from tests.lab.training.conftest import SHAPE, corpus_lines
 

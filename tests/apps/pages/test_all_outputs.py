@@ -24,7 +24,7 @@ from spscanner_rag.apps.pages.scanned_document import (
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.output import json_text
+from spscanner_rag.files.writing import json_text
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of

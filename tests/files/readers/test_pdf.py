@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.pdf import converted, read_pdf
-from spscanner_rag.files.readers.pdf_pages import read_pages
+from spscanner_rag.files.readers.pdf import converted, read_pages, read_pdf
 
 PdfOf = Callable[..., bytes]
 
@@ -199,7 +198,7 @@ def test_a_pdf_that_takes_too_long_is_read_in_part(pdf_of: PdfOf, monkeypatch: p
 
     with pytest.raises(InterruptedError, match="gone"):
         read_pdf("a.pdf", pdf_of([["One."]] * 2_000), check=nobody_waits)
-    monkeypatch.setattr("spscanner_rag.files.readers.pdf_pages.MOST_CHARACTERS", 6)
+    monkeypatch.setattr("spscanner_rag.files.readers.pdf.MOST_CHARACTERS", 6)
     found = read_here(data)
     assert found.text == "One."
     assert found.notes == ("read 1 of 2 pages, which took all the time or room for it: split it",)

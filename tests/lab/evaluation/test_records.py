@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.files.json_files import OtherRunError
+from spscanner_rag.files.writing import OtherRunError
 from spscanner_rag.lab.evaluation.records import Record, RecordFile, check_arguments
 
 

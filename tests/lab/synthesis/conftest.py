@@ -10,7 +10,7 @@ import pytest
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.synthesis.making import RunOptions, synthesize
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.sub_documents import SynthesisSettings
 
 NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
 SETTINGS = SynthesisSettings(sizes=(400, 800), weights=(1.0, 1.0), language_probability=0.0)

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
-from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
-from spscanner_rag.files.json_files import OtherRunError
+from spscanner_rag.files.writing import FolderInUseError, OtherRunError, folder_lock
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
-from spscanner_rag.lab.synthesis.conversation import read_prompts
+from spscanner_rag.lab.synthesis.conversation import read_prompts, scripted_reply
 from spscanner_rag.lab.synthesis.making import REPLIES, SUMMARY, RunOptions, synthesize
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
-from spscanner_rag.lab.synthesis.sources import framework_documents
+from spscanner_rag.lab.synthesis.sub_documents import framework_documents
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 

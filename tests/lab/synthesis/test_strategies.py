@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.encoder.embedders import Embedder
 from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts, scripted_reply
 from spscanner_rag.lab.synthesis.strategies import (
     THIRDS,
     Made,
@@ -21,7 +19,7 @@ from spscanner_rag.lab.synthesis.strategies import (
     layout_of,
     window_of,
 )
-from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
+from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument, SynthesisSettings
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 PROMPTS = read_prompts()

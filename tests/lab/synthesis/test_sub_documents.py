@@ -15,13 +15,15 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from spscanner_rag.lab.evidence.questions import DataError, Document
-from spscanner_rag.lab.synthesis.settings import SynthesisSettings
-from spscanner_rag.lab.synthesis.sources import framework_documents, read_sources, source_files
 from spscanner_rag.lab.synthesis.sub_documents import (
     LanguageDetector,
     Sentence,
     Supply,
+    SynthesisSettings,
+    framework_documents,
     joined_units,
+    read_sources,
+    source_files,
 )
 from tests.fakes import words
 from tests.lab.synthesis.conftest import SETTINGS, story

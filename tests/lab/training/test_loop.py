@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.files.json_files import append_records
+from spscanner_rag.files.writing import append_records
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource

@@ -1,15 +1,111 @@
-"""JSON that runs leave for the next: read strictly, one object a line that survives a kill, and compared."""
+"""Results to a file or standard output, or as JSON lines that survive a kill, in a folder of one run at a time."""
 
 import json
 import mmap
 import os
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
+from filelock import FileLock, Timeout
+
+from spscanner_rag.checkpoint.unfinished import remove_leftovers
+from spscanner_rag.checkpoint.whole_file import is_special, telling_of_full_disks, write_whole
+from spscanner_rag.files.documents import STANDARD_INPUT
+
+
+def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out") -> None:
+    """Raise ``ValueError`` when the file cannot be written, or would overwrite one of the documents."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise ValueError(f"{option} {out}: got a folder; expected a file: add a file name")
+    if not out.parent.is_dir():
+        raise ValueError(
+            f"{option} {out}: there is no folder {out.parent}; expected an existing one: create it"
+        )
+    if not os.access(out if is_special(out) else out.resolve().parent, os.W_OK):
+        raise ValueError(f"{option} {out}: no permission to write; expected a writable place: choose another")
+    for path in inputs:
+        if path != STANDARD_INPUT and out.exists() and Path(path).exists() and out.samefile(path):
+            raise ValueError(
+                f"{option} {out}: got a document to scan; expected another file: change the name"
+            )
+
+
+def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> None:
+    """Write a result to a file, or to standard output; a page as UTF-8, as its head declares."""
+    if out is not None:
+        if not is_special(out):
+            remove_leftovers(out.resolve().parent)
+        write_whole(out, content)
+    elif isinstance(content, bytes) or (is_page and hasattr(sys.stdout, "buffer")):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode())
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+
+
+def json_text(content: object) -> str:
+    """JSON in ASCII: no character of a document can control a terminal, and any encoding can hold it."""
+    return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+LOCK_FILE = ".lock"
+
+
+class FolderInUseError(ValueError):
+    """Another process writes to the folder."""
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[list[str]]:
+    """Hold a folder's lock, ``.lock``, and give the names of the unfinished files that were removed.
+
+    The system ends the lock with the process, however that ends. A new folder stays only if something was
+    written to it. Raises ``FolderInUseError``, and ``ValueError`` for an unwritable folder.
+    """
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder)
+    except OSError as error:
+        raise ValueError(
+            f"{folder}: cannot be written to ({error.strerror}); expected a folder for results: choose another"
+        ) from None
+    try:
+        yield remove_leftovers(folder, 0)
+    finally:
+        with suppress(OSError):  # Windows does not remove open files
+            (folder / LOCK_FILE).unlink()  # while it is held: who waits for it sees that it is gone
+        lock.release()
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def refuse_in_use(folder: Path) -> None:
+    """Raise `FolderInUseError` if the lock of a folder is held; change nothing."""
+    if (folder / LOCK_FILE).exists():
+        with suppress(OSError):
+            _locked(folder).release()
+
+
+def _locked(folder: Path) -> FileLock:
+    lock = FileLock(folder / LOCK_FILE)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise FolderInUseError(
+            f"{folder}: in use by another run; wait until it ends, or give another --out"
+        ) from None
+    return lock
 
 
 def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.synthesis.reply_form import Field, Link, MalformedReplyError, read, stated
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.conversation import (
+    Field,
+    Link,
+    MalformedReplyError,
+    read,
+    scripted_reply,
+    stated,
+)
 
 LABELS = [Field("relevant", "yes or no"), Field("indices", "indices", 9)]
 LINKS = [Field("links", "links", 9)]

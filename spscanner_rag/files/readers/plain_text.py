@@ -1,0 +1,251 @@
+"""Text that stays as it is, as positions are those of the file, with its blocks: Markdown, tables, logs, talk."""
+
+import csv
+import html
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.text_builder import TextBuilder, decoded, looks_named
+from spscanner_rag.text.blocks import LONGEST_UNIT, Block
+from spscanner_rag.text.sentence_ends import DATED
+from spscanner_rag.text.turns import LINE, NAME, turns_of
+
+_TIMING = re.compile(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}[ \t]+-->")
+_VOICE = re.compile(r"<v(?:\.[^\s>]{0,40})?[ \t]+([^>]{1,60})>")
+_TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
+_SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({NAME})\]?:[ \t]+(?=\S)")
+_SENTENCE_ENDS = tuple('.!?…"”')
+_LONG_TURN, _LONG_UNKNOWN = 600, 200
+"""A turn goes on to the end of a sentence behind so many characters; one of an unknown speaker is short."""
+
+
+class _Cue(NamedTuple):
+    time: str
+    speaker: str
+    text: str
+
+
+def read_subtitles(name: str, data: bytes) -> TextFile:
+    """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8."""
+    built = TextBuilder()
+    turn: _Cue | None = None
+    for cue in _cues(decoded(name, data)):
+        if turn and _goes_on(turn, cue):
+            turn = turn._replace(text=f"{turn.text} {cue.text}")
+        else:
+            _add(built, turn)
+            turn = cue
+    _add(built, turn)
+    return built.converted()
+
+
+def _add(built: TextBuilder, turn: _Cue | None) -> None:
+    if turn:
+        label = f"{turn.time} {turn.speaker}".strip()
+        built.turn(label, turn.text, after=": " if turn.speaker else " ")
+
+
+def _goes_on(turn: _Cue, cue: _Cue) -> bool:
+    longest = _LONG_TURN if turn.speaker else _LONG_UNKNOWN
+    if turn.speaker != cue.speaker or len(turn.text) > 1.5 * longest:
+        return False
+    whole = turn.text.endswith(_SENTENCE_ENDS)
+    return not whole if not turn.speaker or len(turn.text) > longest else True
+
+
+def _cues(text: str) -> Iterator[_Cue]:
+    """What is said at which time; a speaker goes on until another one is named."""
+    speaker = last = ""
+    for time, lines in _timed(text):
+        for line in lines:
+            for voice, said in _voices(line):
+                if match := _SPEAKER.match(said):
+                    voice, said = match[1], said[match.end() :]
+                speaker = voice or speaker
+                if said and said != last:  # captions that roll repeat their lines
+                    yield _Cue(time, speaker, said)
+                last = said or last
+
+
+def _voices(line: str) -> Iterator[tuple[str, str]]:
+    parts = _VOICE.split(line)
+    for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
+        yield " ".join(html.unescape(voice).split()), " ".join(html.unescape(_TAG.sub("", said)).split())
+
+
+def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
+    time, lines, ended = "", list[str](), True
+    for match in LINE.finditer(text):
+        line = match[0].strip()
+        if timing := _TIMING.match(line):
+            if time:
+                yield time, lines
+            hours, minutes, seconds = timing.groups()
+            time, lines, ended = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}", [], False
+        elif not line:
+            ended = True
+        elif not ended:  # behind a blank line there are numbers, names of cues, and notes
+            if line.isdecimal() and _TIMING.match(text, match.end()):
+                continue
+            lines.append(line)
+    if time:
+        yield time, lines
+
+
+def read_text(name: str, data: bytes) -> TextFile:
+    """Read plain text, as it is; ``ValueError`` if it is not UTF-8."""
+    text = decoded(name, data)
+    return TextFile("", text, turns_of(text))
+
+
+_DELIMITERS = ",;\t|"
+_LOOKED_AT = 20  # lines, for the delimiter, and rows, for the header
+_MOST_LINES = 50  # of a row; a longer one has a quotation mark that is never closed
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_.-]*")
+_NUMBER = re.compile(r"[\s$€£+(-]*\d")
+
+Row = tuple[int, int, Sequence[str]]  # start, end, cells
+
+
+def read_table(name: str, data: bytes) -> TextFile:
+    """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8 or UTF-16."""
+    text = decoded(name, data)
+    rows = _rows(text)
+    looked_at = list(islice(rows, _LOOKED_AT))
+    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # "sep=;" (Excel) too
+    first = looked_at[len(titles) :]
+    header = first[0][:2] if first and looks_named([row[2] for row in first], fewest=2) else None
+    blocks = [Block(start, end, "row") for start, end, _ in titles]
+    if header and _differs([row[2] for row in first]):
+        blocks.append(Block(*header, "header"))
+        del first[0]
+    for part in (first, rows):
+        for start, end, _ in part:
+            blocks.append(Block(start, end, "row", header=None if (start, end) == header else header))
+    return TextFile("", text, tuple(blocks))
+
+
+def read_log(name: str, data: bytes) -> TextFile:
+    """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
+
+    An entry is a line with the indented ones below; where entries begin with a time, with all those without one.
+    """
+    text = decoded(name, data)
+    blocks: list[Block] = []
+    timed = len(list(islice(DATED.finditer(text), 2))) == 2 and bool(DATED.match(text.lstrip()))
+    for line in LINE.finditer(text):
+        start, end = line.start(), line.start() + len(line[0].rstrip())
+        if end == start or not line[0].strip():
+            continue
+        goes_on = not DATED.match(line[0]) if timed else line[0][0] in " \t"
+        last = blocks[-1] if blocks and goes_on else None
+        if last and end - last.start <= LONGEST_UNIT:
+            blocks[-1] = last._replace(end=end)
+        else:
+            blocks.append(Block(start + len(line[0]) - len(line[0].lstrip()), end, "row"))
+    return TextFile("", text, tuple(blocks))
+
+
+def _rows(text: str) -> Iterator[Row]:
+    """The rows; after one that cannot be told, every line is a row."""
+    read_to = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal read_to
+        for line in LINE.finditer(text):
+            read_to = line.end()
+            yield line[0]
+
+    start, last_line = 0, 0
+    table = csv.reader(lines(), delimiter=_delimiter(text))
+    try:
+        for cells in table:
+            if table.line_num - last_line > _MOST_LINES:
+                raise csv.Error("a quotation mark is not closed")
+            yield from _row(text, start, read_to, cells)
+            start, last_line = read_to, table.line_num
+    except csv.Error:
+        for line in LINE.finditer(text, start):
+            yield from _row(text, line.start(), line.end(), (line[0],))
+
+
+def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]:
+    content = text[start:end]
+    if any(map(str.strip, cells)):
+        yield start + len(content) - len(content.lstrip()), start + len(content.rstrip()), cells
+
+
+def _delimiter(text: str) -> str:
+    """The sign that most rows have most often."""
+    lines = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
+    counts = {sign: sorted(line.count(sign) for line in lines) for sign in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda sign: counts[sign][len(lines) // 4] if lines else 0)
+
+
+def _differs(rows: Sequence[Sequence[str]]) -> bool:
+    """True if a column has numbers below a name, or other words below one such as "first_name"."""
+    for column, name in enumerate(rows[0]):
+        below = [row[column] for row in rows[1:] if column < len(row) and row[column].strip()]
+        if below and not _NUMBER.match(name) and all(map(_NUMBER.match, below)):
+            return True
+        if below and _IDENTIFIER.fullmatch(name) and not any(map(_IDENTIFIER.fullmatch, below)):
+            return True
+    return False
+
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_LINE_BREAK = re.compile("\r\n|\r|\n")
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+
+def read_markdown(name: str, data: bytes) -> TextFile:
+    """Read a Markdown file; ``ValueError`` if it is not UTF-8."""
+    text = decoded(name, data)
+    return TextFile("", text, tuple(blocks_of(text)))
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a Markdown text, in order and disjoint."""
+    from markdown_it import MarkdownIt
+
+    begin, blocks = 0, []
+    if front := _FRONT_MATTER.match(text):  # settings of a site generator
+        begin = front.end()
+        blocks.append(Block(0, len(front[0].rstrip()), "fence"))
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    breaks = [found.end() for found in _LINE_BREAK.finditer(text, begin)]
+    blocks += _blocks(text, [begin, *breaks, len(text)], parser.parse(text[begin:]))
+    return blocks
+
+
+def _blocks(text: str, starts: Sequence[int], tokens: Sequence["Token"]) -> Iterator[Block]:
+    """The blocks of the lines that begin at ``starts``."""
+
+    def span(first: int, stop: int) -> tuple[int, int]:
+        start, content = starts[first], text[starts[first] : starts[stop]]
+        return start + len(content) - len(content.lstrip()), start + len(content.rstrip())
+
+    header = (0, 0)
+    for number, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        first, stop = token.map
+        match token.type:
+            case "heading_open":
+                title = " ".join(tokens[number + 1].content.split())
+                yield Block(*span(first, stop), "heading", level=int(token.tag[1:]), title=title)
+            case "fence" | "code_block":
+                yield Block(*span(first, stop), "fence")
+            case "paragraph_open" if token.level:  # of a list or a quotation
+                yield Block(*span(first, stop), "item")
+            case "thead_open":
+                header = span(first, stop)
+                yield Block(*span(first, stop + 1), "header")  # with the dashes below
+            case "tr_open" if starts[first] > header[0]:
+                yield Block(*span(first, stop), "row", header=header)
