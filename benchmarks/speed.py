@@ -263,7 +263,7 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
     """mamba-ssm's own model, which reads a document whole; its weights are others of the same shapes."""
     from spscanner_rag.checkpoint.config import read_config
     from spscanner_rag.checkpoint.file_access import read_json
-    from spscanner_rag.mamba2.kernels.triton.operators import import_modules
+    from spscanner_rag.mamba2.kernels.triton.kernels import import_modules
 
     sys.modules.setdefault("selective_scan_cuda", ModuleType("selective_scan_cuda"))  # Mamba-1's, unused here
     try:

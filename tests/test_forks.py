@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.mamba2 import forks
+from spscanner_rag.mamba2 import backends
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -116,16 +116,16 @@ def test_a_child_scans_beside_its_event_loop() -> None:
 
 def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(forks, "_alone", False)
-    monkeypatch.setattr(forks.torch, "set_num_threads", calls.append)
+    monkeypatch.setattr(backends, "_alone", False)
+    monkeypatch.setattr(backends.torch, "set_num_threads", calls.append)
     for threads, expected in ((1, []), (3, [1])):
-        monkeypatch.setattr(forks.torch, "get_num_threads", lambda threads=threads: threads)
-        forks._compute_alone()
+        monkeypatch.setattr(backends.torch, "get_num_threads", lambda threads=threads: threads)
+        backends._compute_alone()
         assert calls == expected
     registered: list[Any] = []
     monkeypatch.setattr(os, "register_at_fork", lambda **hooks: registered.append(hooks))
-    forks.compute_in_forks.__wrapped__()
-    assert registered == [{"after_in_child": forks._compute_alone}]
+    backends.compute_in_forks.__wrapped__()
+    assert registered == [{"after_in_child": backends._compute_alone}]
     monkeypatch.delattr(os, "register_at_fork")
-    forks.compute_in_forks.__wrapped__()
+    backends.compute_in_forks.__wrapped__()
     assert len(registered) == 1

@@ -30,7 +30,7 @@ from spscanner_rag.baselines.base import (
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
 from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
-from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.extras import needed

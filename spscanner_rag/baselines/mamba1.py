@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from spscanner_rag.checkpoint.config import read_config as read_mamba2_config
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.mamba2.layers import LayerState, Positions, Projection, first_steps
+from spscanner_rag.mamba2.model import LayerState, Positions, Projection, first_steps
 
 CHUNK_TOKENS = 16
 """Tokens, of all rows, whose decays and states are held at a time: more would not stay in a processor's cache."""

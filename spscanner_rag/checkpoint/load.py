@@ -31,8 +31,8 @@ from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.embedders import TextEncoder
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
 

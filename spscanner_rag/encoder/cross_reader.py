@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.encoder.sentences import AfterStep
-from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 
 QUESTION_TOKENS: Final = 64  # of a question that are read

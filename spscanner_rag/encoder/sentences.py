@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 
 WINDOW_TOKENS = 200

@@ -1,9 +1,11 @@
-"""Choose the kernels that compute a model's layers, with the reason.
+"""Choose the kernels that compute a model's layers, with the reason; let forked children compute.
 
 Kernels of another library than torch are modules that are imported by their names, each when it is first chosen.
 """
 
 import importlib.util
+import os
+from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
@@ -93,3 +95,28 @@ def interpreting() -> bool:
     import triton
 
     return hasattr(triton, "knobs") and bool(triton.knobs.runtime.interpret)
+
+
+_alone = False  # whether this process was forked from one in which torch had computed
+
+
+@cache
+def compute_in_forks() -> None:
+    """Let processes forked from this one compute with one thread; to be called before torch computes.
+
+    OpenMP keeps its threads for the next loop; a child does not have them, and would wait for them for ever.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_compute_alone)
+
+
+def computes_alone() -> bool:
+    """True if this process must not use more than one thread."""
+    return _alone
+
+
+def _compute_alone() -> None:
+    global _alone
+    _alone = True
+    if torch.get_num_threads() > 1:
+        torch.set_num_threads(1)

@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.forks import compute_in_forks
-from spscanner_rag.mamba2.layers import ScanState
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.backends import compute_in_forks
+from spscanner_rag.mamba2.model import ScannerModel, ScanState
 
 AfterStep = Callable[[int], None] | None
 """Called after each step with the number of tokens read in it; whatever it raises ends the reading."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import torch
 
+from spscanner_rag.mamba2.backends import computes_alone
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.forks import computes_alone
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

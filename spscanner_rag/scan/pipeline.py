@@ -1,8 +1,6 @@
 """Turn queries on texts into logits: prepare texts ahead of the model, then read several together."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -29,12 +27,6 @@ from spscanner_rag.text.windows import average_logits, window_ranges
 T = TypeVar("T")
 
 PASSES_AHEAD = 16  # texts are prepared until they fill this many forward passes, then read together
-PASSES_AHEAD_IN_THREAD = 4
-"""The same where a thread prepares the next texts while the model reads: large enough that most forward passes are
-full, small enough that the model starts early."""
-
-SERIAL_DEVICES = {"cpu"}
-"""Kinds of devices on which no thread prepares texts, because the model takes all cores itself."""
 
 
 class ScanRequest(NamedTuple):
@@ -157,17 +149,10 @@ class Pipeline:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
             requests = self.counted_together(requests, meter)
-        in_thread = self.model.device.type not in SERIAL_DEVICES
-        runs = in_runs(
-            self._prepared(requests, meter),
-            lambda prepared: len(prepared[1].text.input_ids),
-            self.segment_tokens,
-            PASSES_AHEAD_IN_THREAD if in_thread else PASSES_AHEAD,
-        )
-        with closing(one_ahead(runs) if in_thread else runs) as ready:
-            for run in ready:
-                for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
-                    yield Scored(request, asked.text, logits, answerable)
+        prepared = self._prepared(requests, meter)
+        for run in in_runs(prepared, lambda pair: len(pair[1].text.input_ids), self.segment_tokens):
+            for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
+                yield Scored(request, asked.text, logits, answerable)
 
     def _prepared(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -243,30 +228,15 @@ def check_options(window_tokens: object, segment_tokens: object, segmenter: obje
         check_segmenter(segmenter)
 
 
-def in_runs(
-    items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int, passes: int | None = None
-) -> Generator[list[T], None, None]:
-    """Yield runs of items that fill ``passes`` forward passes, so that similar lengths can be read together."""
+def in_runs(items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int) -> Iterator[list[T]]:
+    """Yield runs of items that fill `PASSES_AHEAD` passes, so that similar lengths can be read together."""
     run: list[T] = []
-    tokens, enough = 0, (PASSES_AHEAD if passes is None else passes) * segment_tokens
+    tokens = 0
     for item in items:
         run.append(item)
         tokens += tokens_of(item)
-        if tokens >= enough:
+        if tokens >= PASSES_AHEAD * segment_tokens:
             yield run
             run, tokens = [], 0
     if run:
         yield run
-
-
-def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
-    """Yield the items in order, each made in a thread while the one before is in use.
-
-    An error is raised when its item is due. Closing the generator waits for the item that is being made.
-    """
-    iterator = iter(items)
-    with ThreadPoolExecutor(1, thread_name_prefix="spscanner-ahead") as thread:
-        following = thread.submit(next, iterator, None)
-        while (item := following.result()) is not None:
-            following = thread.submit(next, iterator, None)
-            yield item

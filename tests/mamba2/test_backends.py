@@ -10,9 +10,8 @@ import torch
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
-from spscanner_rag.mamba2.kernels.triton import operators as mamba_ssm_operators
-from spscanner_rag.mamba2.kernels.triton.kernels import MambaKernels
-from spscanner_rag.mamba2.kernels.triton.operators import load_operators
+from spscanner_rag.mamba2.kernels.triton import kernels as triton_kernels
+from spscanner_rag.mamba2.kernels.triton.kernels import MambaKernels, load_operators
 from spscanner_rag.scanner import Scanner
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -86,8 +85,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "def mamba_chunk_scan_combined(): return 'scan', rmsnorm_fn()\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(mamba_ssm_operators, "_require_versions", lambda: None)
-    monkeypatch.setattr(mamba_ssm_operators, "interpreting", lambda: False)
+    monkeypatch.setattr(triton_kernels, "_require_versions", lambda: None)
+    monkeypatch.setattr(triton_kernels, "interpreting", lambda: False)
     load_operators.cache_clear()
     yield tmp_path
     load_operators.cache_clear()
@@ -127,18 +126,18 @@ def test_what_cannot_be_imported_says_what_to_install(installed: Path) -> None:
 
 
 def test_mamba_ssm_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mamba_ssm_operators.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(triton_kernels.importlib.util, "find_spec", lambda name: None)
     monkeypatch.delitem(sys.modules, "mamba_ssm", raising=False)
     with pytest.raises(ImportError, match=f"mamba-ssm is not installed; {IN_ORDER}"):
-        mamba_ssm_operators._require_versions()
+        triton_kernels._require_versions()
 
 
 @pytest.mark.parametrize(("found", "refused"), [("2.2.6", True), ("1.9", True), ("2.3.2.post1", False)])
 def test_versions(monkeypatch: pytest.MonkeyPatch, found: str, refused: bool) -> None:
-    monkeypatch.setattr(mamba_ssm_operators.importlib.util, "find_spec", lambda name: name)
-    monkeypatch.setattr(mamba_ssm_operators, "version", lambda name: found)
+    monkeypatch.setattr(triton_kernels.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(triton_kernels, "version", lambda name: found)
     monkeypatch.setitem(sys.modules, "triton", type(sys)("triton"))
     sys.modules["triton"].__version__ = "3.3"  # type: ignore[attr-defined]
     message = f"mamba-ssm is {found}; expected 2.3" if refused else "triton is 3.3; expected 3.4"
     with pytest.raises(ImportError, match=message):
-        mamba_ssm_operators._require_versions()
+        triton_kernels._require_versions()

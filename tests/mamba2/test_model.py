@@ -11,13 +11,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2 import model as model_module
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.layers import ScanState
-from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, ScannerModel
+from spscanner_rag.mamba2.kernels.torch import depthwise_by_image, depthwise_by_shifts
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, Projection, ScannerModel, ScanState
 from tests.mamba2.conftest import random_model
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
@@ -116,7 +118,7 @@ def test_bfloat16_ranks_as_float32_does(committed_oracles: Path, segment_tokens:
     model = load_model(folder, dtype=torch.bfloat16)
     hidden, state = in_segments(model, expected["input_ids"], segment_tokens)
     assert hidden.dtype == torch.bfloat16
-    assert all(layer.ssm.dtype == torch.float32 for layer in state.layers)
+    assert all(layer.ssm.dtype == torch.float32 for layer in state)
     logits, _ = logits_and_norms(model, hidden)
     best, expected_best = (set(row[0].topk(50).indices.tolist()) for row in (logits, expected["logits"]))
     assert len(best & expected_best) >= 45
@@ -204,7 +206,7 @@ def test_in_segments_equals_in_one_pass(name: str, segment_tokens: int) -> None:
     whole, whole_state = in_segments(model, ids, ids.shape[1])
     parts, state = in_segments(model, ids, segment_tokens)
     torch.testing.assert_close(parts, whole, atol=1e-4, rtol=0)
-    for got, expected in zip(state.layers, whole_state.layers, strict=True):
+    for got, expected in zip(state, whole_state, strict=True):
         torch.testing.assert_close(got.conv, expected.conv, atol=1e-4, rtol=0)
         torch.testing.assert_close(got.ssm, expected.ssm, atol=1e-4, rtol=1e-4)
 
@@ -230,7 +232,7 @@ def test_state_holds_no_more_than_itself(tokens: int) -> None:
     model = random_model(CONFIG)
     with torch.inference_mode():
         _, state = model(random_ids(model, tokens))
-    for layer in state.layers:
+    for layer in state:
         assert layer.conv.shape == (2, CONFIG.d_conv - 1, CONFIG.conv_dim)
         assert layer.ssm.shape == (2, CONFIG.nheads, CONFIG.headdim, CONFIG.d_state)
         for tensor in layer:
@@ -293,3 +295,48 @@ def test_model_without_head() -> None:
     assert hidden.shape == (2, 50, CONFIG.d_model)
     with pytest.raises(ValueError, match="no relevance head"):
         model.score(hidden[0])
+
+
+def test_few_numbers_of_rows_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[int] = set()
+
+    def linear(inputs: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        seen.add(len(inputs))
+        return F.linear(inputs, *weights)
+
+    monkeypatch.setattr(model_module, "F", type("F", (), {"linear": staticmethod(linear), "pad": F.pad}))
+    layer = Projection(3, 2, dtype=torch.bfloat16)
+    for tokens in range(1, 2049):
+        assert layer(torch.zeros(1, tokens, 3, dtype=torch.bfloat16)).shape == (1, tokens, 2)
+    assert len(seen) == 64
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 8), (3, 7, 8), (40, 8), (0, 8), (2, 0, 8), (1, 16, 8)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_products_are_those_of_a_linear_layer(shape: tuple[int, ...], bias: bool) -> None:
+    torch.manual_seed(0)
+    plain, inputs = nn.Linear(8, 6, bias=bias), torch.randn(shape)
+    layer = Projection(8, 6, bias=bias)
+    layer.load_state_dict(plain.state_dict())
+    assert torch.equal(layer(inputs), plain(inputs))
+    plain, layer, inputs = plain.bfloat16(), layer.bfloat16(), inputs.bfloat16()
+    torch.testing.assert_close(layer(inputs), plain(inputs), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("convolve", [depthwise_by_image, depthwise_by_shifts])
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize(("d_conv", "tokens"), [(4, 1), (4, 9), (2, 3), (1, 5)])
+def test_is_a_depthwise_convolution(convolve, with_bias: bool, d_conv: int, tokens: int) -> None:  # noqa: ANN001
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(2, d_conv - 1 + tokens, 6, generator=generator)
+    weight = torch.randn(6, 1, d_conv, generator=generator)
+    bias = torch.randn(6, generator=generator) if with_bias else None
+    got = convolve(inputs, weight, bias)  # (2, tokens, 6)
+    expected = F.conv1d(inputs.transpose(1, 2), weight, bias, groups=6).transpose(1, 2)
+    torch.testing.assert_close(got, expected)
+
+
+def test_shifts_sum_in_float32() -> None:
+    inputs = torch.tensor([[[256.0], [1.0], [1.0], [1.0]]], dtype=torch.bfloat16)
+    ones = torch.ones(1, 1, 4, dtype=torch.bfloat16)
+    assert depthwise_by_shifts(inputs, ones, None).item() == 259.0  # in bfloat16 256 + 1 is 256

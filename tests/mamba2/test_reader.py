@@ -153,7 +153,7 @@ def test_last_layer_works_for_the_asked_positions_alone(models: dict[bool, Scann
         whole, whole_state = model(ids[:, 4:], model(ids[:, :4])[1])
         none, _ = model(ids, at=(rows[:0], tokens[:0]))
     torch.testing.assert_close(hidden, whole[rows, tokens.clamp(max=4)], atol=1e-6, rtol=0)
-    for got, wanted in zip(state.layers, whole_state.layers, strict=True):
+    for got, wanted in zip(state, whole_state, strict=True):
         assert torch.equal(got.conv, wanted.conv)
         assert torch.equal(got.ssm, wanted.ssm)
     assert none.shape == (0, 16)

@@ -25,8 +25,7 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, Kernels, ScanOperands
-from spscanner_rag.mamba2.layers import ScanState
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import ScannerModel, ScanState
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scanner import Scanner
 from tests.conftest import SMALL_TEXT
@@ -127,7 +126,7 @@ def test_oracle(committed_oracles: Path, kernels: Kernels, name: str, segment_to
     assert (logits - expected).abs().max() <= TOLERANCE
     model.use_kernels(TORCH_KERNELS)
     _, of_torch = read(model, ids, TOKENS)
-    for got, wanted in zip(state.layers, of_torch.layers, strict=True):
+    for got, wanted in zip(state, of_torch, strict=True):
         torch.testing.assert_close(got.conv, wanted.conv, atol=TOLERANCE, rtol=0)
         torch.testing.assert_close(got.ssm, wanted.ssm, atol=TOLERANCE, rtol=TOLERANCE)
         assert got.ssm.dtype == torch.float32
@@ -140,7 +139,7 @@ def test_oracle_in_bfloat16(
     model, ids, expected = oracle(committed_oracles, name, kernels, bfloat16)
     logits, state = read(model, ids, segment_tokens)
     assert TOLERANCE < (logits - expected).abs().max() <= BFLOAT16_TOLERANCE
-    for layer in state.layers:
+    for layer in state:
         assert (layer.conv.dtype, layer.ssm.dtype) == (bfloat16, torch.float32)
 
 

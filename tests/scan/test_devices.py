@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from spscanner_rag import Scanner
-from spscanner_rag.mamba2 import forks
+from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
 from spscanner_rag.scan.devices import choose, default_segment_tokens, usable_cores, use_threads
@@ -220,6 +220,6 @@ def test_what_is_no_number_of_threads(number: int) -> None:
 
 def test_a_forked_child_computes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(2)
-    monkeypatch.setattr(forks, "_alone", False)
-    forks._compute_alone()
+    monkeypatch.setattr(backends, "_alone", False)
+    backends._compute_alone()
     assert use_threads(4) == 1 == torch.get_num_threads()

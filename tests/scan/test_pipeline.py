@@ -1,7 +1,6 @@
 """Requests to logits: order, texts prepared once, windows, progress, cancellation."""
 
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,43 +78,20 @@ def test_cancelled_between_cutting_two_texts(cut: list[str]) -> None:
     assert len(cut) == 2
 
 
-@pytest.fixture
-def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are prepared in a thread, as on an accelerator, in runs of one forward pass."""
-    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", set())
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD_IN_THREAD", 1)
-
-
-@pytest.mark.usefixtures("in_thread")
-def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_texts_give_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [ScanRequest(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
     line = pipeline_of(tiny_scanner, segment_tokens=40)
-    threaded, threads = logits_of(line, *requests), set()
-    prepare = Reading.prepare
-
-    def seen(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
-        threads.add(threading.current_thread())
-
-        if text == "bad":
-            raise RuntimeError("cannot be cut")
-        return prepare(self, text, units, *more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Reading, "prepare", seen)
-        run = line.run([*requests, ScanRequest(QUERY, "bad"), requests[0]], Meter())
-        assert [next(run).request for _ in range(8)] == requests
-        with pytest.raises(RuntimeError, match="cannot be cut"):
-            next(run)
-    assert threading.current_thread() not in threads
-    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", {"cpu"})
+    together = logits_of(line, *requests)
     monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
-    for ours, serial in zip(threaded, logits_of(line, *requests), strict=True):
-        np.testing.assert_array_equal(ours, serial)
+    for ours, single in zip(together, logits_of(line, *requests), strict=True):
+        np.testing.assert_allclose(ours, single, atol=1e-4)
 
 
-@pytest.mark.usefixtures("in_thread")
 @pytest.mark.parametrize("allowed", [0, 1, 2, 5, 9])
-def test_cancelled_while_a_thread_prepares(tiny_scanner: Scanner, allowed: int) -> None:
+def test_cancelled_among_several_texts(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch, allowed: int
+) -> None:
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
     calls = 0
 
     def cancelled() -> bool:
@@ -129,7 +105,6 @@ def test_cancelled_while_a_thread_prepares(tiny_scanner: Scanner, allowed: int) 
     with pytest.raises(ScanCancelled):
         answered.extend(run)
     assert len(answered) <= allowed
-    assert not any(thread.name.startswith("spscanner-ahead") for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("window_tokens", [60, 100, 10_000, None])

@@ -209,14 +209,12 @@ class _SharedMeter(Meter):
 
     others: Callable[[int], None]
     largest: int
-    thread: int = field(default_factory=threading.get_ident)
     resumed: float = 0.0  # when the last of them ended
     lasted: float = 0.0  # how long they took: at least as long goes on what they interrupted
 
     def check(self) -> None:
         super().check()
-        # On an accelerator, texts are prepared in another thread while this one reads.
-        if not self.largest or threading.get_ident() != self.thread:
+        if not self.largest:
             return
         began = time.monotonic()
         if began - self.resumed >= self.lasted:

@@ -23,7 +23,7 @@ from spscanner_rag.encoder.sentences import WINDOW_TOKENS, TokenEncoder, Tokeniz
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
-from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.text.folding import fold_units, folded

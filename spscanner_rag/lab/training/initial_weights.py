@@ -6,8 +6,7 @@ import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
-from spscanner_rag.mamba2.layers import Mamba2Mixer
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import Mamba2Mixer, ScannerModel
 
 SCALE = 0.02
 """Standard deviation of the numbers of an embedding before training, whether it starts from words or not."""

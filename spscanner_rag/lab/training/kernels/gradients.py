@@ -25,8 +25,7 @@ from spscanner_rag.mamba2.kernels.numba.kernels import (
     scan_rows,
 )
 from spscanner_rag.mamba2.kernels.numba.vectors import LANES
-from spscanner_rag.mamba2.kernels.packing import tail_after
-from spscanner_rag.mamba2.kernels.torch import ScanOperands, time_steps
+from spscanner_rag.mamba2.kernels.torch import ScanOperands, tail_after, time_steps
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config

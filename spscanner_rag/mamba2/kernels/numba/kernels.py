@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.kernels.numba.steps import convolve_rows, gated_norm_rows, norm_rows, scan_heads
-from spscanner_rag.mamba2.kernels.packing import tail_after
-from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, time_steps
+from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, tail_after, time_steps
 from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
