@@ -60,7 +60,7 @@ def describe_run(arguments: list[str]) -> dict[str, object]:
     # Imported after the measurement: a process that measures memory must not load torch because of this.
     import torch
 
-    from spscanner_rag.lab.evaluation.costs import processor_name
+    from spscanner_rag.lab.evaluation.run import processor_name
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.lab.evaluation.costs import PeakMemory
+from spscanner_rag.lab.evaluation.run import PeakMemory
 
 MOST_MEGABYTES = 256.0
 """Memory that one attack may take above what the process holds before it."""

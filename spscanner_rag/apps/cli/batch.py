@@ -73,7 +73,7 @@ def batch(
     from spscanner_rag.apps.batch.batch_run import Work, default_form, run_batch
     from spscanner_rag.apps.batch.inputs import Columns, plan_of
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
-    from spscanner_rag.lab.evaluation.retriever_identity import identity_of
+    from spscanner_rag.lab.evaluation.records import identity_of
 
     columns = Columns(id_column, query_column, text_column)
     selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
@@ -83,7 +83,7 @@ def batch(
         tell(note)
     scanner = computes.scanner(model, segment_tokens)
     work = Work(columns, asked, selection, default_form(), texts)
-    identity = identity_of("scanner", scanner) | {"dtype": computes.dtype}
+    identity = identity_of(scanner) | {"dtype": computes.dtype}
     with progress_bars(shows_progress(progress)) as bars:
         show = new_bar(bars, "parts")
         done = run_batch(

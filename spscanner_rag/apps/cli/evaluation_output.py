@@ -19,16 +19,16 @@ from spscanner_rag.lab.evaluation.result import (
     CHANCE,
     Column,
     Result,
+    Table,
     paired_tests,
+    shown,
     table_of,
     verdicts,
     write_files,
 )
-from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import AVERAGES
-from spscanner_rag.lab.evaluation.tables import Table, shown
+from spscanner_rag.lab.evaluation.statistics import AVERAGES, Difference, Row
 from spscanner_rag.text.escaping import one_line
 
 _SHORT = 8  # characters; a column of such numbers is never wrapped

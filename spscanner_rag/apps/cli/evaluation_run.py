@@ -19,8 +19,7 @@ from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.writing import folder_lock, refuse_in_use
-from spscanner_rag.lab.evaluation.ablation import CONTEXTS, Chunked, ablations
-from spscanner_rag.lab.evaluation.answer_run import (
+from spscanner_rag.lab.answers.answering import (
     AnswerSet,
     answer_from,
     answer_lines,
@@ -31,20 +30,22 @@ from spscanner_rag.lab.evaluation.answer_run import (
     retriever_sources,
     whole_documents,
 )
-from spscanner_rag.lab.evaluation.costs import processor_name
 from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir, write_runs
-from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
+from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments, identity_of
 from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.retriever_identity import identity_of
-from spscanner_rag.lab.evaluation.run import Plan
-from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.run import Plan, processor_name
+from spscanner_rag.lab.evaluation.settings import CONTEXTS, Chunked, Setting, ablations
 from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
-from spscanner_rag.lab.evidence.chunking import is_chunking, read_chunking
-from spscanner_rag.lab.evidence.questions import DataError, Document, read_documents
-from spscanner_rag.lab.evidence.sampling import only_held_out
-from spscanner_rag.lab.llm.asking import Asker, Budget
+from spscanner_rag.lab.evidence.questions import (
+    DataError,
+    Document,
+    is_chunking,
+    only_held_out,
+    read_chunking,
+    read_documents,
+)
+from spscanner_rag.lab.llm.asking import Asker, Budget, ReplyFile
 from spscanner_rag.lab.llm.language_models import named_model
-from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.scan.devices import use_threads
 from spscanner_rag.scorers import Scorer
@@ -76,7 +77,7 @@ def run_evaluation(
     titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
     use_threads(computes.threads)
     loaded, scorers = _scorers(options, computes.loading(titles=titles), study, len(documents))
-    identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
+    identities = {name: identity_of(scorer) for name, scorer in loaded.items()}
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
         if file.records:

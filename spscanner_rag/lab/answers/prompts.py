@@ -1,11 +1,13 @@
-"""The prompts for answers and for their judge, and what the replies say."""
+"""The prompts for answers and for their judge, what the replies say, and which words of an answer are right."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Literal
 
-from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
+from spscanner_rag.lab.evidence.metrics import normalized, words_of
+from spscanner_rag.lab.llm.language_models import fenced_prompt, without_thoughts
 
 AnswerLength = Literal["phrase", "sentence", "paragraph"]
 
@@ -41,6 +43,11 @@ _DECISION = re.compile(
 _EITHER = re.compile(r"\b(yes\W+or\W+(decision\W+)?no|no\W+or\W+(decision\W+)?yes)\b", re.IGNORECASE)
 _BARE = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _NOTHING_MORE = re.compile(r"\W*\Z")
+_PICK = re.compile(
+    r"(?:^|\b(?:option|choice|answer)(?:\s+is)?\b)[\W_]*(?:option\s+)?([A-Z])(?=\W*$|[).:\]*_])",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(r"(?<!\w)([A-Z])(?=[).:\]])|(?:\b(?:and|or)\b|[,/&+])[\W_]{0,5}([A-Z])(?!\w)")
 
 
 def answer_prompt(
@@ -131,3 +138,43 @@ def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none:
         f"Reason step by step from {source}: write your reasons after the word REASON and a colon. Then write, "
         f"on the last line, the word ANSWER, a colon and your answer: {form}{or_none}."
     )
+
+
+def exact_match(answer: str, references: Iterable[str]) -> float:
+    """1.0 if the answer equals one of the references once both are `normalized`, else 0.0."""
+    return float(normalized(answer) in map(normalized, references))
+
+
+def token_f1(answer: str, references: Iterable[str]) -> float:
+    """F1 of the `normalized` words of an answer and its nearest reference, repetitions counted: 0 to 1."""
+    return max(_f1(normalized(answer).split(), normalized(each).split()) for each in references)
+
+
+def choice_in(answer: str, choices: Sequence[str]) -> int | None:
+    """The option, from 0, whose letter or words an answer gives; None if it is none, several or unclear."""
+    words = [words_of(choice) for choice in choices]
+    by_words = {i for i, own in enumerate(words) if own and own == words_of(answer)}
+    picks = by_words | _by_letter(answer, words)
+    return picks.pop() if len(picks) == 1 else None
+
+
+def _by_letter(answer: str, words: Sequence[str]) -> set[int]:
+    """The option whose letter an answer gives, and any other option whose words or letter follow it."""
+    letters = ascii_uppercase[: len(words)]
+    pick = _PICK.search(answer)
+    if pick is None or pick[1].upper() not in letters:
+        return set()
+    picked = letters.index(pick[1].upper())
+    rest = answer[pick.end() :]
+    if words_of(rest) == words[picked]:
+        return {picked}
+    others = {i for i, own in enumerate(words) if own and own == words_of(rest)}
+    named = {match[1] or match[2] for match in _ANOTHER.finditer(rest)}
+    return {picked} | others | {letters.index(letter) for letter in named if letter in letters}
+
+
+def _f1(answer: list[str], reference: list[str]) -> float:
+    if not answer or not reference:
+        return float(answer == reference)
+    common = (Counter(answer) & Counter(reference)).total()
+    return 2 * common / (len(answer) + len(reference))

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.rows import by_setting
+from spscanner_rag.lab.evaluation.result import Table, shown
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Average, Estimate, Sample, estimate
-from spscanner_rag.lab.evaluation.tables import Table, shown
+from spscanner_rag.lab.evaluation.statistics import Average, Estimate, Sample, by_setting, estimate
 from spscanner_rag.lab.evidence.calibration import (
     THRESHOLD,
     auroc,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.combined import segmenter_in
-from spscanner_rag.lab.evidence.questions import Document, Question, document_digest
-from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
+from spscanner_rag.lab.evidence.questions import Asked, Document, Question, document_digest, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.document_score import best_first, document_score

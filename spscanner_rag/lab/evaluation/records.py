@@ -4,6 +4,7 @@ An interrupted run resumes from its records, and no others may join them.
 """
 
 import builtins
+import hashlib
 import json
 import math
 import types
@@ -12,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
+from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.writing import (
     append_records,
@@ -20,6 +22,7 @@ from spscanner_rag.files.writing import (
     parse_object,
     refuse_other_run,
 )
+from spscanner_rag.scanner import Scanner
 
 _RUN, RECORDS = "run.json", "records.jsonl"
 _FORMAT = 3
@@ -99,7 +102,7 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
     """Raise `OtherRunError` if a folder holds the records of a run with other arguments; write nothing.
 
     The arguments are compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run may have
-    others than the one before it, but those of both must be the same. Returns those of the run before.
+    others than the one before it, but the scanners of both must be the same. Returns those of the run before.
     """
     records = folder / RECORDS
     if not records.exists() or not records.stat().st_size:
@@ -108,9 +111,22 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
     known, asked = before.get("retrievers", {}), arguments.get("retrievers", {})
     if not isinstance(known, dict):
         known = {}  # then they differ
-    added = {("retrievers", name) for name in (*known, *asked) if name not in known or name not in asked}
+    added = {("retrievers", name) for name in (*known, *asked) if not (known.get(name) and asked.get(name))}
     refuse_other_run(folder, before, {"format": _FORMAT, **arguments}, added)
     return known
+
+
+def identity_of(scorer: object) -> dict[str, str]:
+    """What identifies the scanners in a retriever, here or behind a server; empty if it has none."""
+    if isinstance(scorer, Scanner):
+        tokenizer = scorer.checkpoint.tokenizer.to_str()  # some published checkpoints have no file of it
+        own = hashlib.sha256(tokenizer.encode()).hexdigest()
+        return {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": own}
+    if isinstance(scorer, RemoteScanner):
+        served = scorer._model  # also shows whether the server is there
+        return {"checkpoint": served["sha256"], "dtype": served["dtype"]}
+    parts = enumerate(getattr(scorer, "scorers", ()), 1)
+    return {f"{number}. {key}": value for number, part in parts for key, value in identity_of(part).items()}
 
 
 def _read(line: bytes, where: str) -> Record:

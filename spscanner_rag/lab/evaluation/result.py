@@ -1,7 +1,7 @@
 """The result of a run: its numbers, the tables that terminal, Markdown and HTML show, and its files."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
@@ -9,12 +9,11 @@ from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.corpora import Corpus
-from spscanner_rag.lab.evaluation.rows import Difference, Row
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import AVERAGES
-from spscanner_rag.lab.evaluation.tables import Table, points, to_markdown
+from spscanner_rag.lab.evaluation.statistics import AVERAGES, Difference, Estimate, Row
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
+from spscanner_rag.text.markdown_and_csv import markdown_text
 
 CHANCE = 0.05  # a difference with a smaller p is significant
 
@@ -28,6 +27,32 @@ _COSTS: dict[str, Column] = {
     "seconds": ("seconds", None),
     "index MB": ("index_megabytes", None),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its title and an explanation."""
+
+    title: str
+    about: str  # one paragraph
+    head: Sequence[str]
+    body: Sequence[Sequence[str | Estimate]]  # text may come from the data
+    best: Collection[tuple[int, int]] = ()  # row and column of the cells to mark
+
+
+def shown(cell: str | Estimate, interval: bool = True) -> str:
+    """A cell as text: a share in percent, with its interval if it has one and that is asked for."""
+    if isinstance(cell, str):
+        return cell
+    percent = f"{100 * cell['value']:.1f}"
+    if not interval or cell["ci_low"] is None or cell["ci_high"] is None:
+        return percent
+    return f"{percent} ({100 * cell['ci_low']:.1f} to {100 * cell['ci_high']:.1f})"
+
+
+def points(share: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return "?" if share is None else f"{100 * share:+.1f}"
 
 
 @dataclass(frozen=True)
@@ -239,6 +264,19 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
         "because their evidence is not in the part of the document that is read.",
         ["source", "documents", "characters", "asked", "left out"],
         body,
+    )
+
+
+def to_markdown(table: Table) -> str:
+    """A table in Markdown, with its title and explanation."""
+    title = f"{markdown_text(table.title)}. " if table.title else ""
+    lines = [
+        list(map(markdown_text, table.head)),
+        ["---"] * len(table.head),
+        *([markdown_text(shown(cell)) for cell in cells] for cells in table.body),
+    ]
+    return f"{title}{markdown_text(table.about)}\n\n" + "".join(
+        f"| {' | '.join(cells)} |\n" for cells in lines
     )
 
 

@@ -1,9 +1,12 @@
-"""Asks a retriever questions, of one document or of a whole corpus, and records how well it did on each."""
+"""Asks a retriever questions, of one document or of a corpus, and records how well it did and what it took."""
 
+import platform
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +14,10 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.combined import Cascade
 from spscanner_rag.baselines.propositions import Propositions
-from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, asked_of, read_of
-from spscanner_rag.lab.evaluation.costs import PeakMemory, index_megabytes
+from spscanner_rag.lab.evaluation.corpora import Corpus, CorpusUnits, Pool, asked_of, read_of
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.rows import length_bin
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import length_bin
 from spscanner_rag.lab.evidence.calibration import bins_of, filled
 from spscanner_rag.lab.evidence.metrics import (
     BUDGETS,
@@ -28,8 +30,7 @@ from spscanner_rag.lab.evidence.metrics import (
     recall_at_budgets,
     tokens_at,
 )
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import Asked, by_document
+from spscanner_rag.lab.evidence.questions import Asked, Document, Question, by_document
 from spscanner_rag.results.coverage import (
     Spans,
     evidence_ranks,
@@ -51,6 +52,9 @@ POSITION_BINS = 10  # equal parts of a document
 DOCUMENT_CUTOFFS = (1, 5, 10)  # ranks at which the right document of a corpus is looked for
 
 MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
@@ -353,3 +357,48 @@ def recall_by_position(
         f"recall_by_position@{k}@{part + 1}": float(seen[part] / there[part])
         for part in np.flatnonzero(there)
     }
+
+
+def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int]) -> float:
+    """Megabytes that a retriever keeps of a corpus between questions: vectors, keys, values, counts of words.
+
+    The parts of a hybrid and the stages of a cascade add up; the counts of words, which all of them share, count
+    once. A remote scanner's words are counted here and sent to its server.
+    """
+    parts = list(_parts(scorer))
+    counts = any(getattr(part, "uses_collection", False) for part in parts if not hasattr(part, "scorers"))
+    counts = counts and getattr(scorer, "uses_collection", False)
+    words = sum(array.nbytes for array in units.index(collection).postings) if counts else 0
+    return (words + sum(getattr(part, "index_bytes", 0) for part in parts)) / 1e6
+
+
+def _parts(scorer: object) -> Iterator[object]:
+    yield scorer
+    for part in getattr(scorer, "scorers", ()):
+        yield from _parts(part)
+
+
+class PeakMemory:
+    """Measures the peak memory of this process, on Linux; the kernel keeps one peak, which a new object resets."""
+
+    def __init__(self) -> None:
+        try:
+            _RESET.write_text("5", encoding="ascii")
+            self._known = True
+        except OSError:  # not Linux, or not permitted
+            self._known = False
+
+    def megabytes(self) -> float | None:
+        """Megabytes of resident memory at the peak, models included; None where the system does not report it."""
+        found = _PEAK.search(_STATUS.read_text(encoding="ascii")) if self._known else None
+        return None if found is None else int(found[1]) * 1024 / 1e6
+
+
+def processor_name() -> str:
+    """The name of the processor, for reports."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -9,15 +9,19 @@ from functools import partial
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.corpora import Corpus, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result, characters_table, corpora_table, documents_table
-from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
+from spscanner_rag.lab.evaluation.result import (
+    Result,
+    Table,
+    characters_table,
+    corpora_table,
+    documents_table,
+)
 from spscanner_rag.lab.evaluation.run import Ask, Plan, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Table
+from spscanner_rag.lab.evaluation.statistics import TESTED, TESTED_ACROSS, differences_of, rows_of
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
-from spscanner_rag.lab.evidence.questions import Document, document_digest
-from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
+from spscanner_rag.lab.evidence.questions import Asked, Document, document_digest, sample_questions
 
 Questions = Mapping[str, Sequence[Asked]]  # by source, from `sample_questions`
 

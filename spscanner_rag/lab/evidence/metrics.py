@@ -1,12 +1,13 @@
 """Metrics of one question's ranking: how much of it is relevant, what it costs to read, if it holds an answer."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from string import punctuation
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.answers.scores import normalized
 from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks
 from spscanner_rag.results.selection import rank
 
@@ -19,6 +20,10 @@ BUDGETS = (250, 500, 1000, 2000)
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
 """Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0 words hold no answer."""
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = dict.fromkeys(map(ord, punctuation))
 
 
 def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -182,3 +187,13 @@ def answer_recall_at(
 
 def _wanted(answers: Sequence[str]) -> list[str]:
     return [f" {own} " for answer in answers if (own := normalized(answer))]
+
+
+def normalized(answer: str) -> str:
+    """An answer as SQuAD compares it: lower case, without ASCII punctuation, articles and extra white space."""
+    return " ".join(_ARTICLES.sub(" ", words_of(answer)).split())
+
+
+def words_of(text: str) -> str:
+    """A text in lower case, without ASCII punctuation and extra white space."""
+    return " ".join(text.lower().translate(_NO_PUNCTUATION).split())

@@ -1,4 +1,4 @@
-"""Question-answering files: each line is a document with questions and the character spans that answer them.
+r"""Question-answering files: each line is a document with questions and the character spans that answer them.
 
     {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
@@ -7,25 +7,32 @@ A question may also have ``answers`` (right answers in words), ``answer_form`` (
 `ANSWER_FORMS`), ``choices`` (of a multiple-choice question; its answers are among them), ``answerable`` (false:
 the document does not answer it) and ``evidence_ambiguous`` (the answer's text repeats, so the span may be the
 wrong place). Other keys are ignored.
+
+The rule of ``--max-questions N --seed S``: the answerable questions with evidence of every source are sorted by
+the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and the first N are asked. The order does
+not depend on files, on other questions or on Python's hash seed; a larger sample contains the smaller one.
 """
 
+import csv
 import gzip
 import hashlib
 import json
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from spscanner_rag.files.writing import parse_object
+from spscanner_rag.files.writing import parse_json, parse_object
 
 ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 
 MOST_CHOICES = 26  # options of a multiple-choice question, which are named by letters
+
+QUESTIONS, TEXTS = "questions_df.csv", "corpora"  # of a folder of Chroma's chunking evaluation
 
 MEANS = frozenset({"macro", "micro"})
 """Results give means over sources these names, so no source may have one."""
@@ -63,6 +70,9 @@ class Document:
     text: str
     questions: tuple[Question, ...]
     split: str = ""
+
+
+Asked = tuple[Document, Question]
 
 
 def document_digest(document: Document) -> str:
@@ -250,3 +260,99 @@ def _string(record: dict[str, Any], key: str, where: str) -> str:
     value = record.get(key)
     require(isinstance(value, str), f"a string under {key!r}", value, where)
     return str(value)
+
+
+def sample_questions(
+    documents: Iterable[Document],
+    per_source: int | None = None,
+    seed: int = 0,
+    *,
+    answerable: bool = True,
+    answered: bool = False,
+) -> dict[str, list[Asked]]:
+    """At most ``per_source`` questions with evidence of each source, by the rule above, with documents.
+
+    ``answerable=False`` samples the questions that their document does not answer; ``answered`` also those that
+    have right answers, but no evidence.
+    """
+    found: dict[str, list[Asked]] = {}
+    for document in documents:
+        for question in document.questions:
+            known = question.evidence or (answered and any(map(str.strip, question.answers)))
+            if known and question.answerable if answerable else not question.answerable:
+                found.setdefault(document.source, []).append((document, question))
+    return {
+        source: sorted(pairs, key=lambda pair: _sort_key(pair, seed))[:per_source]
+        for source, pairs in sorted(found.items())
+    }
+
+
+def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Question]]]:
+    """Group pairs by document, so that each document is cut and read once."""
+    documents: dict[int, tuple[Document, list[Question]]] = {}
+    for document, question in pairs:
+        documents.setdefault(id(document), (document, []))[1].append(question)
+    yield from documents.values()
+
+
+def is_held_out(doc_id: str) -> bool:
+    """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
+    digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    return int(digest, 16) % 10 == 0
+
+
+def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
+    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents."""
+    return (
+        document for document in documents if document.source not in sources or is_held_out(document.doc_id)
+    )
+
+
+def _sort_key(asked: Asked, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+    document, question = asked
+    key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
+    # text and evidence break the tie where a file gives two questions the same id
+    return hashlib.sha256(key).hexdigest(), question.text, question.evidence
+
+
+def is_chunking(folder: Path) -> bool:
+    """Whether a path is a folder of Chroma's chunking evaluation, github.com/brandonstarxel/chunking_evaluation.
+
+    It has questions with exact spans in a few texts, asked of all together (Smith and Troynikov, 2024).
+    """
+    return (folder / QUESTIONS).is_file() and (folder / TEXTS).is_dir()
+
+
+def read_chunking(folder: Path) -> list[Document]:
+    """Read ``questions_df.csv`` (question, references, corpus_id) and ``corpora/ID.md`` or ``.txt``.
+
+    `DataError` for a row that names no text, or quotes something that is not where it says.
+    """
+    paths = {path.stem: path for path in (folder / TEXTS).iterdir() if path.suffix in (".md", ".txt")}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in sorted(paths.items())}
+    asked: dict[str, list[Question]] = {name: [] for name in texts}
+    with (folder / QUESTIONS).open(encoding="utf-8", newline="") as file:
+        try:
+            for number, row in enumerate(csv.DictReader(file), 1):
+                where = f"{folder / QUESTIONS}, row {number}"
+                name = row.get("corpus_id") or ""
+                known = name in texts and (row.get("question") or "").strip()
+                names = ", ".join(texts) or "the texts, of which there are none"
+                require(known, f"a question, and a corpus_id of {names}", name, where)
+                spans = _spans(row, texts[name], where)
+                asked[name].append(Question(f"row-{number}", row["question"], spans))
+        except csv.Error as error:
+            raise DataError(f"{folder / QUESTIONS}: expected CSV, got {error}") from None
+    return [Document(name, folder.name, "", text, tuple(asked[name])) for name, text in texts.items()]
+
+
+def _spans(row: Mapping[str, str], text: str, where: str) -> tuple[tuple[int, int], ...]:
+    with expecting("references, a JSON list of content, start_index, end_index", where):
+        references: Any = parse_json(row.get("references") or "")
+        quoted = [(int(each["start_index"]), int(each["end_index"]), each["content"]) for each in references]
+    for start, end, content in quoted:
+        is_there = 0 <= start < end and text[start:end] == content
+        expected = f"{content!r:.60} at characters {start} to {end} (are questions and texts of one version?)"
+        require(is_there, expected, text[max(start, 0) : end], where)
+    require(quoted, "at least one reference", quoted, where)
+    return tuple((start, end) for start, end, _ in quoted)

@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from spscanner_rag.lab.llm.asking import NoReplyError
-from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of, named_model
-from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
+from spscanner_rag.lab.llm.language_models import (
+    LanguageModel,
+    fenced_prompt,
+    language_model_of,
+    named_model,
+    without_thoughts,
+)
 from spscanner_rag.text.languages import STOP_WORDS
 
 Kind = Literal["text", "yes or no", "indices", "links"]

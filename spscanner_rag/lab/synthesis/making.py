@@ -17,9 +17,8 @@ from spscanner_rag.checkpoint.unfinished import fsync_file
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
 from spscanner_rag.files.writing import earlier_run, folder_lock, refuse_other_run
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.asking import Asker, Budget, RunEndedError
+from spscanner_rag.lab.llm.asking import Asker, Budget, ReplyFile, RunEndedError
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis.conversation import (
     NAME,
     Conversation,

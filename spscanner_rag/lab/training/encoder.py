@@ -20,8 +20,7 @@ from torch.nn.functional import normalize, softplus
 from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.sentences import WINDOW_TOKENS, TokenEncoder, TokenizedSentences
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.evidence.questions import Document, is_held_out
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.reader import keep_freed_memory

@@ -18,8 +18,7 @@ from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_answers, unrelated_cosines
 from spscanner_rag.lab.evidence.calibration import fit_platt
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import by_document, sample_questions
+from spscanner_rag.lab.evidence.questions import Document, Question, by_document, sample_questions
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.cross_reader import CrossTraining
 from spscanner_rag.lab.training.encoder import EncoderTraining, Finetuning, read_sources

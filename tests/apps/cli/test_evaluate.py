@@ -11,7 +11,7 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.lab.evidence.calibration import bins_of, calibration_error
-from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.evidence.questions import is_held_out
 from spscanner_rag.lab.retriever_names import Options
 from spscanner_rag.text.units import Unit
 from tests.fakes import ScoredBy
@@ -372,7 +372,7 @@ def test_a_replaced_checkpoint_is_refused(ask: Callable[..., Output], folder: Pa
         before = (out / "records.jsonl").read_bytes()
         refused = ask("plain")
         assert refused.code == 2
-        assert f"retrievers: scanner:{folder}: files: checkpoint/{name}: " in refused.err
+        assert f"retrievers: scanner:{folder}: checkpoint: " in refused.err
         assert (out / "records.jsonl").read_bytes() == before
         path.write_bytes(content)
     assert ask("plain").code == 0

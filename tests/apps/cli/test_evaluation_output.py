@@ -8,10 +8,9 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import first_sentence, render_evaluation, show_result
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result, verdicts
-from spscanner_rag.lab.evaluation.rows import Difference, differences_of, length_bin, rows_of
+from spscanner_rag.lab.evaluation.result import Result, Table, verdicts
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Table
+from spscanner_rag.lab.evaluation.statistics import Difference, differences_of, length_bin, rows_of
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of
 

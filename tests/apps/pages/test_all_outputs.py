@@ -26,10 +26,9 @@ from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.writing import json_text
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
+from spscanner_rag.lab.evaluation.result import Result, Table
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Table
+from spscanner_rag.lab.evaluation.statistics import differences_of, rows_of
 from spscanner_rag.lab.training.loop import StepReport
 from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.lab.training.stages.evidence import Validation

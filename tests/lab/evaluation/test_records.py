@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spscanner_rag.baselines import BM25, Hybrid
+from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.files.writing import OtherRunError
-from spscanner_rag.lab.evaluation.records import Record, RecordFile, check_arguments
+from spscanner_rag.lab.evaluation.records import Record, RecordFile, check_arguments, identity_of
+from spscanner_rag.scanner import Scanner
 
 
 def test_a_record_is_what_its_line_says() -> None:
@@ -93,16 +97,17 @@ def test_a_difference_is_told_by_names_and_first_digits(tmp_path: Path) -> None:
     assert refusal(tmp_path, {"corpora": {str(n): DIGEST for n in range(30)}}).count(", now ") == 6
 
 
-def test_retrievers_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
-    one, other = {"files": {"m/config.json": DIGEST}}, {"files": {"m/config.json": OTHER}}
-    begin(tmp_path, {"retrievers": {"r": {}, "dense": one}})
-    assert check_arguments(tmp_path, {"retrievers": {"bm25": {}}}) == {"r": {}, "dense": one}
+def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
+    one, other = {"checkpoint": DIGEST}, {"checkpoint": OTHER}
+    begin(
+        tmp_path, {"retrievers": {"bm25": {"parameters": {"k1": 0.9}}, "scanner": one}}
+    )  # of an older version
+    known = check_arguments(tmp_path, {"retrievers": {"dense": {}, "bm25": {}}})
+    assert known == {"bm25": {"parameters": {"k1": 0.9}}, "scanner": one}
     RecordFile(tmp_path, {"retrievers": {"bm25": {}}})
-    assert check_arguments(tmp_path, {}) == {"r": {}, "dense": one, "bm25": {}}  # before anything is loaded
-    assert "retrievers: dense: files: m/config.json: abab" in refusal(
-        tmp_path, {"retrievers": {"dense": other}}
-    )
-    assert "retrievers: bm25: k1: None, now 2" in refusal(tmp_path, {"retrievers": {"bm25": {"k1": 2}}})
+    assert check_arguments(tmp_path, {}) == {"bm25": {}, "scanner": one}  # before anything is loaded
+    message = refusal(tmp_path, {"retrievers": {"scanner": other}})
+    assert "retrievers: scanner: checkpoint: abababababab..., now cdcd" in message
 
 
 @pytest.mark.parametrize(
@@ -129,3 +134,19 @@ def test_damaged(tmp_path: Path, content: bytes) -> None:
     assert "another --out" in message
     path.unlink()
     assert "records without run.json" in refusal(tmp_path, {"seed": 0})
+
+
+def test_only_scanners_are_identified_alone_or_in_parts(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "one"))
+    scanner = Scanner.from_pretrained(folder)
+    (folder / "training_state.pt").write_bytes(b"of no effect")
+    identity = identity_of(scanner)
+    assert identity["checkpoint"] == scanner.checkpoint.fingerprint()
+    assert identity_of(BM25()) == identity_of(Hybrid([BM25(), BM25()])) == {}
+    parts = {f"2. {key}": value for key, value in identity.items()}
+    assert identity_of(Hybrid([BM25(), scanner])) == parts
+    (folder / "word_vectors.safetensors").write_bytes(b"vectors")
+    assert identity_of(scanner)["checkpoint"] != identity["checkpoint"]
+    remote = RemoteScanner("http://127.0.0.1:1")
+    remote.__dict__["_model"] = {"id": "m", "sha256": DIGEST, "dtype": "float32", "device": "cpu"}
+    assert identity_of(remote) == {"checkpoint": DIGEST, "dtype": "float32"}

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result, documents_table, write_files
-from spscanner_rag.lab.evaluation.rows import differences_of, length_bin, rows_of
+from spscanner_rag.lab.evaluation.result import Result, Table, documents_table, shown, write_files
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.tables import Table, shown
+from spscanner_rag.lab.evaluation.statistics import differences_of, length_bin, rows_of
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 

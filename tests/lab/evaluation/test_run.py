@@ -10,7 +10,14 @@ import pytest
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.evaluation.corpora import Pool
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.run import Plan, document_metrics, measure, recall_by_position, within
+from spscanner_rag.lab.evaluation.run import (
+    PeakMemory,
+    Plan,
+    document_metrics,
+    measure,
+    recall_by_position,
+    within,
+)
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
 from spscanner_rag.lab.evidence.questions import Document, Question
@@ -287,3 +294,19 @@ def test_the_collection_of_a_question(tmp_path: Path, options: dict[str, object]
     scorer = Counting()
     of_pages(tmp_path, scorer, **options)
     assert {units for _, units in scorer.asked} == {4 * expected}
+
+
+def test_peak_is_that_of_what_was_done() -> None:
+    before = PeakMemory().megabytes()
+    if before is None:
+        pytest.skip("the kernel does not tell here")
+    large = PeakMemory()
+    np.ones(
+        100_000_000
+    ).sum()  # 800 MB, let go of at once; meanwhile the process may give back some of its own
+    peak = large.megabytes()
+    after = PeakMemory().megabytes()
+    assert peak is not None
+    assert after is not None
+    assert 600 < peak - before < 900
+    assert after < peak - 600

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.answers.scores import normalized
+from spscanner_rag.lab.answers.prompts import normalized
 from spscanner_rag.lab.evidence.metrics import (
     WORD_BUDGETS,
     answer_recall_at,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.evidence.questions import is_held_out
 from spscanner_rag.lab.training import encoder
 from spscanner_rag.lab.training.cross_reader import CrossTraining
 from spscanner_rag.lab.training.encoder import EncoderTraining, Source, Stretch, read_sources

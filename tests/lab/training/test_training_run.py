@@ -15,8 +15,7 @@ from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.encoder.meaning import MeaningWeights
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.evidence.questions import Document, is_held_out
 from spscanner_rag.lab.training.loop import LOG_FILE
 from spscanner_rag.lab.training.recipe import read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lab.evidence.calibration import fit_platt
 from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
-from spscanner_rag.lab.evidence.sampling import Asked, by_document
+from spscanner_rag.lab.evidence.questions import Asked, by_document
 from spscanner_rag.lab.training.data.examples import Example
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits

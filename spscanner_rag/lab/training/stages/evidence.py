@@ -9,8 +9,15 @@ import torch
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
-from spscanner_rag.lab.evidence.questions import Document, read_documents, refuse_names_of_means
-from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_held_out, sample_questions
+from spscanner_rag.lab.evidence.questions import (
+    Asked,
+    Document,
+    by_document,
+    is_held_out,
+    read_documents,
+    refuse_names_of_means,
+    sample_questions,
+)
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared

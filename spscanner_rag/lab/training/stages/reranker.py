@@ -14,8 +14,7 @@ from spscanner_rag.baselines.base import UnitKind, segmenter_of
 from spscanner_rag.baselines.rerankers import END_TOKENS, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.metrics import best_first, ranking_metrics
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import Asked
+from spscanner_rag.lab.evidence.questions import Asked, Document, Question
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.loop import Objective

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import sample_questions
+from spscanner_rag.lab.evidence.questions import Document, Question, sample_questions
 from spscanner_rag.lab.training.stages.calibration import calibrate, fitted_shift, mean_recall, validate
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
