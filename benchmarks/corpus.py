@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.report import Commands
 from benchmarks.texts import Asked, synthetic_corpus
 from spscanner_rag.retrieval import JoinedText, Piece, join_pieces
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.corpus import Corpus, read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.retrieval.search import Selection, score
 

@@ -9,19 +9,17 @@ from spscanner_rag.retrieval.answers import (
     ID_KEY,
     SCORE_KEYS,
     Answer,
+    Hit,
     copied_metadata,
     is_random_id,
     place_metadata,
     result_metadata,
 )
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.chunk_location import share_text
-from spscanner_rag.retrieval.corpus_folder import check_json
+from spscanner_rag.retrieval.corpus import check_json
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.options import SentenceSearch
-from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number
-from spscanner_rag.retrieval.search import Hit
+from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_number, share_text
+from spscanner_rag.retrieval.search import SentenceSearch, off_loop
 from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.extras import install_line
 

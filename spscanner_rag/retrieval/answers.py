@@ -5,11 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText, Place, Placed
-from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 
 Result = TypeVar("Result")
@@ -32,6 +31,20 @@ SCORE_KEYS = (
     "spscanner_retrieval_score",
 )
 """Keys whose values depend on the question."""
+
+
+class Hit(NamedTuple):
+    """A selected passage and where it comes from."""
+
+    text: str
+    score: float  # the score of its best sentence: the sigmoid of the logit
+    logit: float
+    joined: int  # index of its text
+    place: Place
+    start: int  # its span in that text
+    end: int
+    document_score: float  # the score of the best sentence of its text, selected or not
+    answerable: float | None = None  # the probability that its text answers, where the scorer says it
 
 
 def place_metadata(

@@ -1,15 +1,26 @@
-"""The corpus of a retriever: its texts and the counts of their words, as they are at one moment."""
+"""The corpus of a retriever at one moment, texts and the counts of their words, and the folder that keeps it.
 
+The folder has documents as JSON lines, counts and vectors as arrays that are mapped into memory, and a manifest.
+"""
+
+import functools
+import json
+import operator
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
+from contextlib import suppress
+from hashlib import file_digest, sha256
+from io import BufferedRandom, BufferedReader
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.search import cut
+from spscanner_rag.retrieval.joined_text import JoinedText, cut
 from spscanner_rag.scorers import Cancelled, never, stop_if
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -17,6 +28,19 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 if TYPE_CHECKING:  # these import torch, which a corpus without an encoder does not need
     from spscanner_rag.encoder.meaning import Meaning
     from spscanner_rag.encoder.sentences import SentenceVectors
+
+FORMAT = 1
+_KIND = "spscanner-rag corpus"
+_MANIFEST = "manifest.json"
+_DOCUMENTS = "documents.jsonl"
+_ARRAY = ".npy"
+_OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)")
+_UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}|\.{re.escape(_MANIFEST)}\.[0-9a-f]{{32}}\.part")
+"""What a killed program may leave."""
+
+_MOST_FILES = 32
+_LARGEST_MANIFEST = 2**16
+_MOST_READS = 100  # of a folder that others write meanwhile
 
 ASCII_CHARACTERS_PER_TOKEN = 4  # of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts
 
@@ -168,3 +192,211 @@ def estimated_tokens(text: str) -> int:
     n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     n_bytes = n_ascii if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return -(-n_ascii // ASCII_CHARACTERS_PER_TOKEN) + n_bytes - n_ascii
+
+
+def write_corpus(
+    path: str | Path, framework: str, documents: Iterable[Mapping[str, Any]], corpus: Corpus
+) -> None:
+    """Write documents, as objects of JSON values, and counts to a new or empty folder, or one written before.
+
+    The files get new names and the permissions of the old ones, and the manifest that names them replaces the old
+    one at the end: a killed program leaves the folder as it was. Calls for one folder wait for each other.
+    ``ValueError``, before anything is written, for another folder, or a value that JSON cannot keep.
+    """
+    from spscanner_rag.checkpoint.whole_file import one_at_a_time, write_whole  # its package imports torch
+
+    folder = Path(path).expanduser()
+    lines = [_line(number, document) for number, document in enumerate(documents)]
+    arrays = corpus.counts.to_arrays() | vectors_to_arrays(corpus.encoder, corpus.vectors)
+    contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **arrays}
+    _check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(folder):
+        before = [place for place in folder.iterdir() if _UNFINISHED.fullmatch(place.name)]
+        mode = functools.reduce(
+            operator.and_, (p.stat().st_mode for p in (*before, folder / _MANIFEST) if p.is_file()), -1
+        )
+        files: dict[str, dict[str, Any]] = {}
+        prefix = uuid4().hex[:12]
+        try:
+            for name, content in contents.items():
+                place = folder / f"{prefix}.{name if name == _DOCUMENTS else name + _ARRAY}"
+                files[name] = {"file": place.name, **_written(place, content, mode)}
+        except BaseException:
+            _remove(folder.glob(f"{prefix}.*"))
+            raise
+        manifest = {
+            "kind": _KIND, "format": FORMAT, "framework": framework, "documents": len(lines), "files": files
+        }  # fmt: skip
+        write_whole(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        _remove(before)
+
+
+def _written(place: Path, content: list[bytes] | NDArray[Any], mode: int) -> dict[str, Any]:
+    """Write a new file, with permissions unless ``mode`` is -1, and return its size and digest."""
+    from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
+
+    with telling_of_full_disks(place), place.open("x+b") as file:
+        if mode != -1:
+            place.chmod(mode & 0o777)
+        if isinstance(content, list):
+            file.writelines(content)
+        else:
+            np.save(file, content, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+        return _described(file)
+
+
+def _remove(places: Iterable[Path]) -> None:
+    for place in places:
+        with suppress(OSError):  # another program has it open; the next call removes it
+            place.unlink()
+
+
+def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]], Corpus]:
+    """Read what `write_corpus` wrote for a framework: the documents, and a corpus with counts but without texts.
+
+    Every file is compared with its digest; the arrays stay on disk until they are used. Beside a call that writes,
+    the old or the new content is read. ``ValueError`` names the file that is missing, damaged or another's.
+    """
+    folder = Path(path).expanduser()
+    files = _manifest(folder, framework)
+    for _ in range(_MOST_READS):
+        try:
+            return _read(folder, files)
+        except FileNotFoundError as error:
+            before, files = files, _manifest(folder, framework)
+            if files == before:  # else another call removed the file, after it had written new ones
+                raise _damaged(Path(error.filename), "is missing") from None
+    raise _damaged(folder, "changes all the time")
+
+
+def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Corpus]:
+    """The documents and the corpus of a manifest's files; ``FileNotFoundError`` without one of them."""
+    arrays: dict[str, NDArray[Any]] = {}
+    documents: list[dict[str, Any]] = []
+    for name, entry in files.items():
+        place = folder / str(entry["file"])
+        if place.exists() and not place.is_file():
+            raise _damaged(place, "is not a file")  # a pipe would never end
+        with place.open("rb") as file:
+            wanted = {key: entry.get(key) for key in ("bytes", "sha256")}
+            # Its size first: a digest of a sparse file of a terabyte takes an hour.
+            if os.fstat(file.fileno()).st_size != wanted["bytes"] or _described(file) != wanted:
+                raise _damaged(place, "is not the file that was written")
+            file.seek(0)
+            content = file.read() if name == _DOCUMENTS else b""
+        try:
+            if name == _DOCUMENTS:
+                documents = _documents(content)
+            else:  # mapped, so that it can be used after the file was removed
+                arrays[name] = np.lib.format.open_memmap(place, mode="r")
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # numpy reads a header with Python's tokenizer
+            raise _damaged(place, f"cannot be read ({error!s:.200})") from None
+    try:
+        counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
+        return documents, Corpus((), CollectionIndex.from_arrays(counts), *vectors_from_arrays(arrays))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise _damaged(folder, f"has an index that cannot be used ({error})") from None
+
+
+def _documents(content: bytes) -> list[dict[str, Any]]:
+    documents = [json.loads(line) for line in content.splitlines()]
+    if not all(isinstance(document, dict) for document in documents):
+        raise ValueError("a line is not an object")
+    return documents
+
+
+def check_json(value: object, name: str, owner: str) -> None:
+    """Raise ``ValueError`` unless JSON gives the value back as it is."""
+    try:
+        if json.loads(json.dumps(value, allow_nan=False)) == value:
+            return
+    except (TypeError, ValueError, RecursionError):
+        pass
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                name, value = f"a key of {name}", key
+                break
+            check_json(inner, f"{name}[{key!r}]", owner)
+    raise ValueError(
+        f"{name} of {owner} is {type(value).__name__} {value!r:.60}, which JSON cannot keep as it is; expected "
+        "strings, finite numbers, booleans, None, lists and dictionaries of these: convert it before persist"
+    )
+
+
+def _line(number: int, document: Mapping[str, Any]) -> bytes:
+    for key, value in document.items():
+        check_json(value, key, f"document {document.get('id') or number + 1!r}")
+    return json.dumps(dict(document)).encode("ascii") + b"\n"
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: got a file; expected a folder to persist to: choose another path")
+    names = [place.name for place in folder.iterdir()] if folder.is_dir() else []
+    if _MANIFEST in names:
+        _manifest(folder, None)
+        return
+    foreign = sorted(name for name in names if not _UNFINISHED.fullmatch(name))
+    if foreign:
+        raise ValueError(
+            f"{folder}: got a folder with other files, such as {foreign[0]!r}; expected a new or empty folder, or "
+            "one that was persisted to before: choose another path"
+        )
+
+
+def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
+    """The entries of the manifest's files; ``framework`` None: whoever's."""
+    place = folder / _MANIFEST
+    if not place.is_file():
+        raise ValueError(f"{folder}: got no {_MANIFEST} there; expected a folder that persist(path) wrote")
+    try:
+        with place.open("rb") as file:
+            content = file.read(_LARGEST_MANIFEST + 1)
+        if len(content) > _LARGEST_MANIFEST:
+            raise ValueError(f"more than {_LARGEST_MANIFEST} bytes")
+        manifest = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(place, f"is not JSON ({error})") from None
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
+        raise ValueError(
+            f"{place}: got the manifest of something else; expected a folder that persist(path) wrote"
+        )
+    if manifest.get("format") != FORMAT:
+        raise ValueError(
+            f"{place}: got format {manifest.get('format')!r:.20}; expected {FORMAT}: read it with the version of "
+            "spscanner-rag that wrote it, or persist the documents again"
+        )
+    if framework is not None and manifest.get("framework") != framework:
+        raise ValueError(
+            f"{place}: got documents of {manifest.get('framework')!r:.40}; expected those of {framework!r}: load "
+            "it with that framework's retriever"
+        )
+    files = manifest.get("files")
+    # A name from a damaged manifest must not lead to a file elsewhere.
+    if (
+        not isinstance(files, dict)
+        or _DOCUMENTS not in files
+        or len(files) > _MOST_FILES
+        or not all(
+            isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file")))
+            for entry in files.values()
+        )
+    ):
+        raise _damaged(place, "does not list the files")
+    return files
+
+
+def _described(file: BufferedReader | BufferedRandom) -> dict[str, Any]:
+    file.seek(0)
+    digest = file_digest(file, "sha256").hexdigest()
+    return {"bytes": file.tell(), "sha256": digest}
+
+
+def _damaged(place: Path, what: str) -> ValueError:
+    return ValueError(f"{place} {what}; expected it as persist(path) wrote it: persist the documents again")

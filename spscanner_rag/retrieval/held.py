@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
-from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens, read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never

@@ -7,7 +7,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+from spscanner_rag.scorers import Scorer, segment
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
+from spscanner_rag.text.units import Segmenter, Unit
 
 RUN_SEPARATOR = "\n\n"
 CONTINUED = "\n"  # stands before a run that continues the sentence of the run before it, as on the next page
@@ -270,3 +272,18 @@ def _moved_pieces(joined: JoinedText, body: _Body, start: int) -> Iterator[Place
             left_out = joined.text[piece.start : first]
             offset = piece.offset + (len(left_out) if piece.exact else len("".join(left_out.split())))
             yield piece._replace(start=first + shift, end=last + shift, offset=offset)
+
+
+def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:
+    """Segment each block on its own. The separator after it is read with it, so that no word joins two blocks."""
+    if len(joined.blocks) == 1:
+        return segment(scorer, joined.text)
+    units: list[Unit] = []
+    stops = [*joined.blocks, len(joined.text)][1:]
+    for block, stop in zip(joined.blocks, stops, strict=True):
+        own = segment(scorer, joined.text[block:stop])
+        if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
+            # `ReferenceSegmenter` trims the white space at both ends.
+            own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
+        units += (Unit(block + start, block + end, model_text) for start, end, model_text in own)
+    return units

@@ -19,8 +19,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_before_validator_funct
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.answers import ReturnNodes
 from spscanner_rag.retrieval.held import OwnFirstStage, ReadBounds, ReadTokens
-from spscanner_rag.retrieval.options import Prompt, SentenceSearch
-from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.retrieval.search import Prompt, Selection, SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
-from spscanner_rag.retrieval.background import AT_ONCE
+from spscanner_rag.retrieval.search import AT_ONCE
 from spscanner_rag.scanner import Scanner
 from tests.fakes import ScoredBy
 from tests.integrations.hosts import (

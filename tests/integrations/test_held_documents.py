@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.corpus_folder import write_corpus
+from spscanner_rag.retrieval.corpus import Corpus, write_corpus
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
     HOLDING,

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from spscanner_rag.retrieval import shared_scanners
+from spscanner_rag.retrieval.answers import Hit
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Hit, Selection, score
+from spscanner_rag.retrieval.search import Selection, score
 from spscanner_rag.scorers import Scorer
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.chunk_location import (
+from spscanner_rag.retrieval.pieces import (
     SHORTEST_OVERLAP,
     ChunkLocator,
     Location,

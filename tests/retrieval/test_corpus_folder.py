@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.match import PLAIN_MATCH
-from spscanner_rag.retrieval import corpus_folder
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
+from spscanner_rag.retrieval import corpus as module
+from spscanner_rag.retrieval.corpus import Corpus, check_json, read_corpus, write_corpus
 from tests.retrieval.searching import joined
 
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
@@ -137,15 +136,15 @@ def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pyte
 def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
     folder: Path, corpus: Corpus, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = getattr(corpus_folder, moment)
+    real = getattr(module, moment)
 
     def written_after(*arguments: Any) -> Any:
         found = real(*arguments)
-        monkeypatch.setattr(corpus_folder, moment, real)
+        monkeypatch.setattr(module, moment, real)
         write_corpus(folder, "ours", RECORDS[:2], corpus)
         return found
 
-    monkeypatch.setattr(corpus_folder, moment, written_after)
+    monkeypatch.setattr(module, moment, written_after)
     documents, loaded = read_corpus(folder, "ours")
     assert documents == RECORDS[:2]  # the old files are gone by then
     assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")
