@@ -9,7 +9,7 @@ import random
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -46,9 +46,7 @@ _POLL_SECONDS = 0.05
 _REPLY_BYTES = 2**16  # of a reply without what was asked for, and of an error
 _LOGIT_BYTES = 32  # of a number in JSON
 _UNIT_CHARACTERS = 10  # that a unit counts for in the size of a request
-_CHARACTER_BYTES = (
-    64  # of a text's units in JSON: where a unit has one character, two numbers and an escape for each
-)
+_CHARACTER_BYTES = 64  # of a text's units in JSON: of one character each, two numbers and an escape
 
 
 class RemoteError(OSError):
@@ -84,13 +82,13 @@ class RemoteScanner:
         self.url = _address(url)
         if not timeout > 0 or retries < 0:
             raise ValueError(f"got timeout={timeout}, retries={retries}; expected above 0, and at least 0")
-        _httpx()
+        needed("httpx", "RemoteScanner", "remote")
         self.timeout, self.retries = timeout, retries
-        self._authorization = _bearer(os.environ.get("SPSCANNER_TOKEN") if token is None else token)
+        self._token = os.environ.get("SPSCANNER_TOKEN", "") if token is None else token
 
     @cached_property
     def _model(self) -> dict[str, Any]:
-        with self._said("GET", "/v1/models") as reply:
+        with self._replied("GET", "/v1/models") as reply:
             (model,) = reply["data"]
             if not isinstance(model["uses_collection"], bool) or not isinstance(model["segmenter"], str):
                 raise ValueError(f"got {model!r:.80}")
@@ -112,13 +110,13 @@ class RemoteScanner:
         if self.segmenter is not self:
             return self.segmenter.segment(text)
         most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
-        with self._said("POST", "/v1/segment", {"texts": [text]}, most) as reply:
+        with self._replied("POST", "/v1/segment", {"texts": [text]}, most) as reply:
             (units,) = reply["units"]
             return _units(units, text)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text with the server's tokenizer."""
-        with self._said("POST", "/v1/count_tokens", {"texts": [text]}) as reply:
+        with self._replied("POST", "/v1/count_tokens", {"texts": [text]}) as reply:
             (count,) = reply["tokens"]
             if type(count) is not int or not 0 <= count <= 8 * len(text) + 8:
                 raise ValueError(f"got {count!r:.80} tokens of {len(text)} characters")
@@ -229,7 +227,7 @@ class RemoteScanner:
             return pool.submit(run).result()
 
     @contextmanager
-    def _said(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Iterator[Any]:
+    def _replied(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Iterator[Any]:
         """A reply, whose form is checked in the block."""
         reply = self._wait(self._ask(method, path, body, most), never)
         with self._checked(path):
@@ -240,10 +238,11 @@ class RemoteScanner:
 
         The whole may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
         """
-        httpx = _httpx()
+        import httpx
+
         headers = {"accept-encoding": "identity"}
-        if self._authorization:
-            headers["authorization"] = self._authorization
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
         if isinstance(body, dict):  # httpx's own JSON cannot hold a lone surrogate
             headers["content-type"], body = "application/json", json.dumps(body).encode()
         end = asyncio.get_running_loop().time() + self.timeout
@@ -261,8 +260,9 @@ class RemoteScanner:
                         break
                     await asyncio.sleep(pause)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            said = f"{type(error).__name__} {_shown(str(error))[:200]}"
-            raise RemoteError(f"{self.url}{path}: {said}; is `spscanner serve` running there?") from None
+            raise RemoteError(
+                f"{self.url}{path}: {_said(error)}; is `spscanner serve` running there?"
+            ) from None
         except TimeoutError:
             raise RemoteError(f"{self.url}{path} did not answer within {self.timeout:g} s") from None
         if not answer.is_success:
@@ -275,31 +275,21 @@ class RemoteScanner:
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-            said = f"{type(error).__name__} {_shown(str(error))[:200]}"
             raise RemoteError(
-                f"{self.url}{path}: the reply is not that of `spscanner serve` ({said}); check the address"
+                f"{self.url}{path}: the reply is not that of `spscanner serve` ({_said(error)}); check the address"
             ) from None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_authorization": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _authorization=_bearer(os.environ.get("SPSCANNER_TOKEN")))
+    def __reduce__(self) -> tuple[Any, ...]:  # without the token
+        return partial(type(self), timeout=self.timeout, retries=self.retries), (self.url,)
 
     def __copy__(self) -> Self:
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__)  # with its token, unlike a pickle
-        return copied
+        return type(self)(self.url, token=self._token, timeout=self.timeout, retries=self.retries)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
 
     def __repr__(self) -> str:
         return f"RemoteScanner({self.url!r})"
-
-
-def _httpx() -> Any:  # noqa: ANN401 - a module
-    return needed("httpx", "RemoteScanner", "remote")
 
 
 def _address(url: str) -> str:
@@ -317,10 +307,6 @@ def _address(url: str) -> str:
     return url.rstrip("/")
 
 
-def _bearer(token: str | None) -> str | None:
-    return f"Bearer {token}" if token else None
-
-
 async def _reply(
     client: httpx.AsyncClient, method: str, path: str, body: bytes | None, most: int
 ) -> tuple[httpx.Response, bytes]:
@@ -334,9 +320,9 @@ async def _reply(
         async for part in answer.aiter_raw():
             reply += part
             if len(reply) > most:
-                if answer.is_success:
-                    raise ValueError(f"the reply has more than the {most} bytes that it can have")
                 break
+        if answer.is_success and len(reply) > most:
+            raise ValueError(f"the reply has more than the {most} bytes that it can have")
         return answer, bytes(reply[:most])
 
 
@@ -367,6 +353,10 @@ def _pause(attempt: int, retry_after: str | None) -> float:
     said = retry_after or ""
     least = float(said[:5]) if said.isascii() and said.isdigit() else 0.25 * 2**attempt
     return min(least, 60.0) * random.uniform(1.0, 1.5)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__} {_shown(str(error))[:200]}"
 
 
 def _message(reply: bytes) -> str:

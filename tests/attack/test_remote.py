@@ -201,5 +201,5 @@ def test_a_copy_has_the_same_token(
     with answering(reply(b'{"logits": [[1, 2]]}')) as url:
         remote = RemoteScanner(url, token=token)
         twin = copied(remote)
-        assert twin._authorization == remote._authorization
+        assert twin._token == remote._token
         np.testing.assert_array_equal(twin.score_units("Who left?", TEXT, UNITS), [1, 2])

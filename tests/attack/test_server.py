@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving import connections, service
+from spscanner_rag.apps.serving import access, service
 from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.reading_queue import Job
 from spscanner_rag.files.reading import read_bytes
@@ -218,7 +218,7 @@ BEGUN = [b"", b"GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ", b"PO", b"\r\n"]
 def test_connections_that_ask_nothing_keep_nobody_out(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes, attempt: Attempt
 ) -> None:
-    monkeypatch.setattr(connections, "SILENT_OF_ADDRESS", 6)
+    monkeypatch.setattr(access, "SILENT_OF_ADDRESS", 6)
     client = serve(token="a-secret")
     with attempt(DOORS):
         silent = [connected(client, begun) for _ in range(30)]
@@ -233,7 +233,7 @@ def test_connections_that_ask_nothing_keep_nobody_out(
 
 
 def test_a_slow_request_is_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
-    monkeypatch.setattr(connections, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(access, "SILENT_SECONDS", 0.3)
     client = serve(token="a-secret")
     head = b"POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
     for data in (*BEGUN, head):  # the last one gets 401, and its body never comes

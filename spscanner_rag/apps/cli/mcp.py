@@ -33,7 +33,7 @@ def mcp(
         import uvicorn
 
         from spscanner_rag.apps.mcp import Library, create_server
-        from spscanner_rag.apps.serving.connections import config_of
+        from spscanner_rag.apps.serving.access import config_of
     except ImportError as error:
         raise ImportError(f"an MCP server needs {error.name}: {install_line('mcp')}") from error
     kept = ReadCache(cache_folder()) if cache else None

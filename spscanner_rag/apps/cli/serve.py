@@ -33,8 +33,13 @@ def serve(
     Requests of all clients are packed into shared forward passes. SIGTERM and Ctrl-C let running requests end.
     One line of JSON per request goes to standard error, without texts.
     """
-    from spscanner_rag.apps.serving.limits import Limits
+    try:
+        import uvicorn
 
+        from spscanner_rag.apps.serving.access import Limits, access_log, config_of
+        from spscanner_rag.apps.serving.app import create_app
+    except ImportError as error:
+        raise ImportError(f"serving needs {error.name}: {install_line('serve')}") from error
     limits = Limits(
         seconds=max_seconds,
         body_bytes=max_body_mb * 2**20,
@@ -50,15 +55,6 @@ def serve(
             f"--host: got {host!r} without a token, so anyone could use the scanner; set {TOKEN_VARIABLE}, give "
             "--token-file, or listen at 127.0.0.1"
         )
-    try:
-        import uvicorn
-
-        from spscanner_rag.apps.serving.app import create_app
-        from spscanner_rag.apps.serving.connections import config_of
-    except ImportError as error:
-        raise ImportError(f"serving needs {error.name}: {install_line('serve')}") from error
-    from spscanner_rag.apps.serving.access import access_log
-
     scanner = computes.scanner(model)
     # not in the first client's time
     scanner.scan("Is it ready?", "Kernels are compiled when they first run.")

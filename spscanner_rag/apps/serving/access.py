@@ -1,4 +1,4 @@
-"""The middleware around every route: access, limits of size and time, the log."""
+"""Who is let in, and how much: the token, limits of size and time, connections that ask nothing, the log."""
 
 import asyncio
 import hmac
@@ -6,13 +6,17 @@ import json
 import logging
 import re
 import time
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import uvicorn
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 access_log = logging.getLogger("spscanner_rag.access")
 """One line of JSON for each request, without texts and query strings."""
@@ -21,6 +25,51 @@ OPEN = frozenset({"/", "/health", "/ready"})
 """Paths that need no token: the page holds nothing secret, and a load balancer has no token."""
 
 _LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE | re.ASCII)
+
+SILENT_SECONDS = 10.0
+"""A connection is closed when no request has arrived with all its headers in this time."""
+
+SILENT_OF_ADDRESS, SILENT = 128, 512
+"""So many connections of one client, and of all, may ask nothing; then a new one replaces the oldest of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a server accepts, each above 0, and the status of what is beyond it."""
+
+    body_bytes: int = 16 * 2**20  # of a request; a larger one gets 413 before it is read to its end
+    request_characters: int = 4_000_000  # of all texts, the question with each: about a million tokens; 413
+    documents: int = 2_000  # texts of a request; 413
+    waiting_requests: int = 256  # that nobody reads yet; a further one gets 429 and ``Retry-After``
+    waiting_characters: int = 64_000_000  # of all requests that wait or are being read; 429
+    seconds: float = 120.0  # from a request's arrival to its answer; then 504
+    transfer_seconds: float = 30.0  # in which a body arrives (408), and a client takes each part of an answer
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            whole = field.type is int
+            if type(value) not in ((int,) if whole else (int, float)) or not 0 < value < float("inf"):
+                kind = "a whole number" if whole else "a number"
+                raise ValueError(f"{field.name} is {value!r}; expected {kind} above 0")
+
+
+class RefusedError(HTTPException):
+    """A request without an answer: HTTP status, message (with no text of the request), seconds to wait."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        headers = {} if retry_after is None else {"retry-after": str(retry_after)}
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        super().__init__(status, message, headers)
+
+
+def refusal(error: HTTPException) -> JSONResponse:
+    """Return the answer to a refused request, in a form that clients of Cohere and of TEI understand."""
+    status = error.status_code
+    kind = "overloaded" if status == 429 else "backend" if status >= 500 else "validation"
+    content = {"message": error.detail, "error": error.detail, "error_type": kind}
+    return JSONResponse(content, status, error.headers)
 
 
 class Access:
@@ -150,3 +199,58 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
+
+
+def config_of(
+    app: Starlette, host: str = "127.0.0.1", port: int = 0, grace: int | None = None
+) -> uvicorn.Config:
+    """Uvicorn with these connections; ``grace`` is its time for running requests after a signal to end."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=_Connection,
+        ws="none",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=grace,
+    )
+
+
+class _Connection(H11Protocol):
+    """uvicorn's, whose headers are bounded in size but not in time."""
+
+    _silent_since: float
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_request()
+        silent = sorted(
+            (one for one in self.connections if isinstance(one, _Connection) and one._is_silent),
+            key=lambda one: one._silent_since,
+        )
+        own = [one for one in silent if one._address == self._address]
+        for found, most in ((own, SILENT_OF_ADDRESS), (silent, SILENT)):
+            if len(found) > most:
+                found[0].transport.close()
+                return
+
+    def on_response_complete(self) -> None:
+        self._wait_for_request()  # first: a request that has arrived meanwhile begins in the next line
+        super().on_response_complete()
+
+    @property
+    def _is_silent(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _address(self) -> str | None:
+        return self.client[0] if self.client else None
+
+    def _wait_for_request(self) -> None:
+        self._silent_since = now = time.monotonic()
+        self.loop.call_later(SILENT_SECONDS, self._give_up, now)
+
+    def _give_up(self, silent_since: float) -> None:
+        if self._is_silent and self._silent_since == silent_since:
+            self.transport.close()

@@ -1,6 +1,8 @@
 """The ASGI application: its routes and its errors. Any ASGI server runs it, as one process."""
 
 import asyncio
+import ctypes
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,15 +11,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from spscanner_rag.apps.serving.access import Access
-from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
-from spscanner_rag.apps.serving.memory import give_back_memory
-from spscanner_rag.apps.serving.page_routes import page_routes
-from spscanner_rag.apps.serving.routes import rerank_routes, scan_routes
+from spscanner_rag.apps.serving.access import Access, Limits, RefusedError, refusal
+from spscanner_rag.apps.serving.routes import page_routes, rerank_routes, scan_routes
 from spscanner_rag.apps.serving.schemas import invalid
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
+
+TRIM_SECONDS = 1.0
 
 
 def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
@@ -32,21 +33,28 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        giving_back = asyncio.create_task(give_back_memory())
+        trimming = asyncio.create_task(give_back_memory())
         yield
-        giving_back.cancel()
+        trimming.cancel()
         await asyncio.to_thread(service.close)
 
     # The pages of interactive documentation load scripts of other hosts, so there are none.
     app = FastAPI(title="spscanner-rag", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     _add_status_routes(app, service)
-    app.include_router(rerank_routes(service))
-    app.include_router(scan_routes(service))
-    app.include_router(page_routes(service, needs_token=token is not None))
+    for routes in (rerank_routes(service), scan_routes(service), page_routes(service, token is not None)):
+        app.include_router(routes)
     _add_error_answers(app)
     app.add_middleware(Access, limits=limits, token=token)
     return app
+
+
+async def give_back_memory() -> None:
+    """Give freed memory back to the system: glibc would keep what each of many large requests left."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    while trim:  # other C libraries have none
+        await asyncio.sleep(TRIM_SECONDS)
+        await asyncio.to_thread(trim, 0)
 
 
 def _add_status_routes(app: FastAPI, service: Service) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.access import Limits, RefusedError
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Progress, ScanCancelled
@@ -166,15 +166,13 @@ class ReadingQueue:
                 self._read_together(jobs)
         except Exception as error:  # whatever a text made the model do must not end the thread
             left = [job for job in jobs if not job.future.done()]
-            cancelled = isinstance(error, ScanCancelled)
-            if len(jobs) > 1 and not cancelled:
+            if len(jobs) > 1:
                 for job in left:
                     self._read([job])
-                return
-            if not cancelled:
-                _log.exception("a request could not be read")
-            for job in left:
-                job.future.set_exception(error)
+            elif left:
+                if not isinstance(error, ScanCancelled):
+                    _log.exception("a request could not be read")
+                left[0].future.set_exception(error)
 
     def _read_together(self, jobs: list[Job]) -> None:
         size = sum(job.characters for job in jobs)
@@ -191,16 +189,13 @@ class ReadingQueue:
                     _encode(self.pipeline.reading, request, meter)
                 job.future.set_result([])
         jobs = [job for job in jobs if job.asked]
-        requests = [request for job in jobs for request in self._counted(job, meter)]
+        requests: list[ScanRequest] = []
+        for job in jobs:
+            several = job.together and len(job.requests) > 1
+            requests += self.pipeline.counted_together(job.requests, meter) if several else job.requests
         with closing((self._of_long if long else self.pipeline).run(requests, meter)) as scored:
             for job in jobs:
-                results: list[Scored] = [next(scored) for _ in job.requests]
-                job.future.set_result(results)
-
-    def _counted(self, job: Job, meter: Meter) -> list[ScanRequest]:
-        if job.together and len(job.requests) > 1:
-            return self.pipeline.counted_together(job.requests, meter)
-        return list(job.requests)
+                job.future.set_result([next(scored) for _ in job.requests])
 
 
 @dataclass(kw_only=True)

@@ -1,36 +1,52 @@
-"""The routes: reranking as Cohere and text-embeddings-inference define it, and scans in a form of our own."""
+"""The routes: reranking as Cohere and TEI define it, scans in a form of our own, and the page at ``/``."""
 
 import asyncio
-from collections.abc import Callable
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+from numpy.typing import NDArray
 from pydantic_core import to_json
 from tokenizers import Tokenizer
 
-from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.pages.html_page import page_style, render, resource
+from spscanner_rag.apps.pages.report import render_report, report_script, report_style
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
+from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.reading_queue import characters_of
 from spscanner_rag.apps.serving.schemas import (
     BoundedRoute,
     CohereRerank,
+    Given,
+    Page,
     Scan,
     Score,
     SeveralTexts,
     TeiRerank,
     UnitsOfText,
 )
-from spscanner_rag.apps.serving.service import Service
+from spscanner_rag.apps.serving.service import CutDocument, Service
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.pdf_passages import Picture, pictures_of
+from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.together import RankedDocument, rank_results
-from spscanner_rag.scan.pipeline import ScanRequest, Scored
+from spscanner_rag.scan.pipeline import ScanRequest
+from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import Unit, units_of
 
+PASTED = "pasted text"
+_BYTES_EACH = 300  # of a unit or a block, without its text
 _LOWEST = float(np.finfo(np.float32).min)
-_SELECTION = {"top_k", "threshold", "max_tokens", "context", "order", "merge"}  # what a scan says of it
 
 
 def rerank_routes(service: Service) -> APIRouter:
@@ -46,14 +62,14 @@ def rerank_routes(service: Service) -> APIRouter:
             texts = await service.work(
                 request, lambda check: [_first_tokens(tokenizer, text, most, check) for text in texts]
             )
-        scored = await service.read(service.pairs(body.query, texts), request)
+        results = await service.read(service.pairs(body.query, texts), request)
         version = request.url.path.split("/")[1].removeprefix("v")
-        return await _json(lambda: _as_cohere(body, rank_results(service.results(scored)), version))
+        return await _json(lambda: _as_cohere(body, rank_results(results), version))
 
     @routes.post("/rerank")
     async def tei(body: TeiRerank, request: Request) -> Response:
-        scored = await service.read(service.pairs(body.query, body.texts), request)
-        return await _json(lambda: [_as_tei(body, one) for one in rank_results(service.results(scored))])
+        results = await service.read(service.pairs(body.query, body.texts), request)
+        return await _json(lambda: [_as_tei(body, one) for one in rank_results(results)])
 
     return routes
 
@@ -64,14 +80,19 @@ def scan_routes(service: Service) -> APIRouter:
 
     @routes.post("/scan")
     async def scan(body: Scan, request: Request) -> Response:
-        selection = _selection(body)
-        requests = service.pairs(body.query, _texts(body))
+        _check_one_of("text and documents", body.text, body.documents)
+        given = body.model_dump(include={"top_k", "threshold", "max_tokens", "context", "order", "merge"})
+        try:  # before anything is read
+            selection = Selection(**given)
+        except ValueError as error:
+            raise RefusedError(422, str(error)) from None
+        requests = service.pairs(body.query, (body.documents or []) if body.text is None else [body.text])
         if not body.stream:
-            scored = await service.read(requests, request)
-            return await _json(lambda: _described(body, service.results(scored), selection))
+            results = await service.read(requests, request)
+            return await _json(lambda: _described(body.query, results, selection))
 
-        async def described(scored: list[Scored]) -> dict[str, Any]:
-            return {"result": await asyncio.to_thread(_described, body, service.results(scored), selection)}
+        async def described(results: list[ScanResult]) -> dict[str, Any]:
+            return {"result": await asyncio.to_thread(_described, body.query, results, selection)}
 
         return await service.read_in_lines(requests, request, described)
 
@@ -79,8 +100,8 @@ def scan_routes(service: Service) -> APIRouter:
     async def score(body: Score, request: Request) -> Response:
         requests = await asyncio.to_thread(_scored_requests, service, body)
         together = body.together and body.collection is None
-        scored = await service.read(requests, request, together=together)
-        return await _json(lambda: {"logits": [one.logits.tolist() for one in scored]})
+        results = await service.read(requests, request, together=together)
+        return await _json(lambda: {"logits": [one.logits.tolist() for one in results]})
 
     @routes.post("/segment")
     async def segment(body: SeveralTexts, request: Request) -> Response:
@@ -94,9 +115,10 @@ def scan_routes(service: Service) -> APIRouter:
     @routes.post("/count_tokens")
     async def count_tokens(body: SeveralTexts, request: Request) -> Response:
         service.check_size([len(text) for text in body.texts])
-        tokenizer = service.scanner.checkpoint.tokenizer
-        count = partial(_count_in_pieces, tokenizer)
-        tokens = await service.work(request, lambda check: [count(text, check) for text in body.texts])
+        pieces = partial(_pieces, service.scanner.checkpoint.tokenizer)
+        tokens = await service.work(
+            request, lambda check: [sum(len(ids) for ids, _ in pieces(text, check)) for text in body.texts]
+        )
         return await _json(lambda: {"tokens": tokens})
 
     @routes.put("/collections/{digest}", status_code=204)
@@ -104,6 +126,51 @@ def scan_routes(service: Service) -> APIRouter:
         content = await request.body()
         await service.work(request, lambda _: service.keep_collection(digest, content), service.one_at_a_time)
         return Response(status_code=204)
+
+    return routes
+
+
+def page_routes(service: Service, needs_token: bool) -> APIRouter:
+    """The routes ``/``, ``/v1/prepare`` and ``/v1/page``: a document with its best sentences in place."""
+    routes = APIRouter(tags=["page"], route_class=BoundedRoute)
+    # It holds nothing secret. Its policy also binds the report that it shows, so it allows what the report needs.
+    page = render(
+        "serving/front_page.html",
+        "spscanner",
+        page_style("serving/front_page.css"),
+        resource("serving/front_page.js"),
+        also_allowed=[(report_style(), report_script())],
+        more_policy="; connect-src 'self'; frame-src blob:; img-src data:",
+        needs_token=needs_token,
+    )
+    headers = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
+
+    @routes.get("/", response_class=HTMLResponse)
+    async def front() -> HTMLResponse:
+        return HTMLResponse(page, headers=headers)
+
+    @routes.post("/v1/prepare", status_code=204)
+    async def prepare(body: Given, request: Request) -> Response:
+        document, units = await _cut_document(service, body, request)
+        await service.read([ScanRequest("", document.text, units)], request, asked=False)
+        return Response(status_code=204)
+
+    @routes.post("/v1/page", response_model=None)
+    async def scanned(body: Page, request: Request) -> StreamingResponse:
+        document, units = await _cut_document(service, body, request)
+        service.check_size([len(document.text)], len(body.query))
+        requests = [service.checked(body.query, document.text, units)]
+
+        async def rendered(results: list[ScanResult]) -> dict[str, Any]:
+            (shown,) = select_together([document], results, Selection(top_k=body.top_k, order="score"))
+            pictures: list[Picture] = []
+            with suppress(RefusedError):  # an answer without pictures is one
+                pictures = await service.work(request, partial(_pictures, body, shown))
+            model = service.scanner.checkpoint.source
+            page = partial(render_report, body.query, model, [shown], pictures=pictures, inside=True)
+            return {"page": await asyncio.to_thread(page)}
+
+        return await service.read_in_lines(requests, request, rendered)
 
     return routes
 
@@ -146,32 +213,18 @@ def _texts_of(service: Service, body: CohereRerank) -> list[str]:
 def _fields(document: str | dict[str, Any], names: list[str], number: int) -> list[str]:
     if isinstance(document, str):
         return [document]
-    missing = [name for name in names if not isinstance(document.get(name), str)]
-    if missing:
-        raise RefusedError(
-            422, f"documents.{number} has no text in {missing[0]!r:.80}; name its fields in rank_fields"
-        )
+    for name in names:
+        if not isinstance(document.get(name), str):
+            raise RefusedError(
+                422, f"documents.{number} has no text in {name!r:.80}; name its fields in rank_fields"
+            )
     return [document[name] for name in names]
 
 
 def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
-    units = [_units(one, number) for number, one in enumerate(body.requests)]
-    asked = list(zip(body.requests, units, strict=True))
+    asked = [(one, _units(one, number)) for number, one in enumerate(body.requests)]
     service.check_size([len(one.query) + characters_of(one.text, own) for one, own in asked])
     return [service.checked(one.query, one.text, own, body.collection) for one, own in asked]
-
-
-def _texts(body: Scan) -> list[str]:
-    if (body.text is None) == (body.documents is None):
-        raise RefusedError(422, "got both or neither of text and documents; expected one of them")
-    return [body.text] if body.text is not None else list(body.documents or ())
-
-
-def _selection(body: Scan) -> Selection:
-    try:  # before anything is read
-        return Selection(**body.model_dump(include=_SELECTION))
-    except ValueError as error:
-        raise RefusedError(422, str(error)) from None
 
 
 def _units(one: UnitsOfText, number: int) -> list[Unit]:
@@ -191,9 +244,9 @@ def _units(one: UnitsOfText, number: int) -> list[Unit]:
     ]
 
 
-def _described(body: Scan, results: list[ScanResult], selection: Selection) -> dict[str, Any]:
+def _described(query: str, results: list[ScanResult], selection: Selection) -> dict[str, Any]:
     return {
-        "query": body.query,
+        "query": query,
         "documents": [
             {
                 "index": number,
@@ -210,20 +263,70 @@ def _described(body: Scan, results: list[ScanResult], selection: Selection) -> d
     }
 
 
-def _count_in_pieces(tokenizer: Tokenizer, text: str, between_pieces: Callable[[], None]) -> int:
-    """The number of tokens, counted in bounded memory; ``between_pieces`` may raise."""
-    tokens = 0
-    for ids, _ in tokenize_in_pieces(tokenizer, text):
-        between_pieces()
-        tokens += len(ids)
-    return tokens
+def _pieces(
+    tokenizer: Tokenizer, text: str, check: Callable[[], None]
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """The token ids and offsets of a text in bounded memory; ``check``, called between pieces, may raise."""
+    for piece in tokenize_in_pieces(tokenizer, text):
+        check()
+        yield piece
 
 
-def _first_tokens(tokenizer: Tokenizer, text: str, most: int, between_pieces: Callable[[], None]) -> str:
-    """The beginning of a text that has so many tokens, in bounded memory; ``between_pieces`` may raise."""
-    for ids, offsets in tokenize_in_pieces(tokenizer, text):
-        between_pieces()
+def _first_tokens(tokenizer: Tokenizer, text: str, most: int, check: Callable[[], None]) -> str:
+    """The beginning of a text that has so many tokens."""
+    for ids, offsets in _pieces(tokenizer, text, check):
         if len(ids) >= most:
             return text[: int(offsets[most - 1, 1])]
         most -= len(ids)
     return text
+
+
+def _check_one_of(names: str, first: object, second: object) -> None:
+    if (first is None) == (second is None):
+        raise RefusedError(422, f"got both or neither of {names}; expected one of them")
+
+
+async def _cut_document(service: Service, given: Given, request: Request) -> CutDocument:
+    """The document and its units, as they were kept for the last request or else read now."""
+    _check_one_of("text and file", given.text, given.file)
+    key = await service.work(request, lambda _: _digest(given))
+    if kept := service.documents.get(key):
+        return kept
+    document = await service.work(request, partial(_read, given))
+    service.check_size([len(document.text)])
+    units = await service.work(request, partial(_cut, service, document), service.cutter)
+    words = 0 if document.words is None else document.words.nbytes
+    size = words + 8 * len(document.text) + _BYTES_EACH * (len(units) + len(document.blocks))
+    service.documents.put(key, (document, units), size)
+    return document, units
+
+
+def _digest(given: Given) -> str:
+    own = (sha256((part or "").encode()).digest() for part in (given.name, given.file, given.text))
+    return sha256(b"".join(own)).hexdigest()
+
+
+def _read(given: Given, check: Callable[[], None]) -> TextFile:
+    if given.file is None:
+        return TextFile(PASTED, given.text or "")
+    try:
+        data = base64.b64decode(given.file, validate=True)
+        return read_bytes(given.name or "document", data, check=check)
+    except binascii.Error as error:
+        raise RefusedError(422, f"file: got no base64 ({error})") from None
+    except (ValueError, ImportError) as error:
+        raise RefusedError(422, one_line(str(error))) from None
+
+
+def _cut(service: Service, document: TextFile, check: Callable[[], None]) -> Sequence[Unit]:
+    reading = service.scanner.reading
+    if not document.blocks:
+        return reading.cut(document.text, check)
+    return reading.cut_blocks(document.text, document.blocks, check)
+
+
+def _pictures(body: Page, shown: ScannedDocument, check: Callable[[], None]) -> list[Picture]:
+    if shown.document.words is None or body.file is None:
+        return []
+    boxes = [shown.document.boxes(pick.start, pick.end) for pick in shown.picks]
+    return pictures_of(base64.b64decode(body.file), boxes, check)

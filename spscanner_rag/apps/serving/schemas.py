@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic.config import ExtraValues
 
-from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving.access import RefusedError
 
 AT_ONCE_BYTES = 2**16
 """Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
@@ -51,8 +51,6 @@ _PART = re.compile(rb'[^"]*+(?:' + _STRING + rb'[^"]*+){0,1000}+', re.DOTALL)
 
 class Body(BaseModel):
     """A body that ignores what it does not know: clients send fields of other versions of an API."""
-
-    model_config = ConfigDict(protected_namespaces=())
 
     @classmethod
     def parsed(cls, body: bytes) -> Self:
@@ -90,15 +88,7 @@ class _Own(Body):
     @classmethod
     def _read(cls, body: bytes) -> Self:
         if len(body) >= AT_ONCE_BYTES:  # a model would collect every unknown field
-            try:
-                _names(cls).validate_json(body)
-            except ValidationError as error:
-                first = error.errors(include_input=False)[0]
-                if first["type"] == "literal_error":
-                    raise RefusedError(
-                        422, f"{first['loc'][0]!s:.80}: Extra inputs are not permitted"
-                    ) from None
-                raise
+            _names(cls).validate_json(body)
         return super()._read(body)
 
 

@@ -3,8 +3,7 @@
 import asyncio
 import json
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -17,12 +16,12 @@ import numpy as np
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
-from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.access import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.pipeline import ScanRequest, Scored
+from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
 from spscanner_rag.text.units import Unit
@@ -38,6 +37,7 @@ DOCUMENT_BYTES = 128 * 2**20
 TOLD_EACH = 0.05  # seconds: how often progress is told
 
 CutDocument = tuple[TextFile, Sequence[Unit]]
+Describe = Callable[[list[ScanResult]], Awaitable[dict[str, Any]]]
 
 _WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
 _WORKERS = 2  # texts are counted and converted in so many threads; others wait
@@ -49,7 +49,7 @@ class Kept(Generic[T]):
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = Lock()
-        self._values: OrderedDict[str, tuple[T, int]] = OrderedDict()
+        self._values: dict[str, tuple[T, int]] = {}  # the last used at the end
 
     def put(self, digest: str, value: T, size: int) -> None:
         """Keep a value of so many bytes; not one that is larger than all may be."""
@@ -59,15 +59,15 @@ class Kept(Generic[T]):
             self._values.pop(digest, None)
             self._values[digest] = value, size
             while sum(own for _, own in self._values.values()) > self.most_bytes:
-                self._values.popitem(last=False)
+                del self._values[next(iter(self._values))]
 
     def get(self, digest: str) -> T | None:
         """The value, if it is kept."""
         with self._lock:
             if digest not in self._values:
                 return None
-            self._values.move_to_end(digest)
-            return self._values[digest][0]
+            self._values[digest] = found = self._values.pop(digest)
+            return found[0]
 
 
 class Service:
@@ -103,7 +103,14 @@ class Service:
             request = self.scanner.pipeline.request(query, text, units)
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
-        return request if collection is None else request._replace(collection=self._collection(collection))
+        if collection is None:
+            return request
+        known = self._collections.get(collection)
+        if known is None:
+            raise RefusedError(
+                404, f"collection {collection} is not known; PUT it to /v1/collections/{collection}"
+            )
+        return request._replace(collection=known)
 
     def check_size(self, sizes: Sequence[int], question: int = 0) -> None:
         """Raise ``RefusedError`` with 413 for too many texts, given their characters, or too long ones."""
@@ -127,7 +134,7 @@ class Service:
         together: bool = True,
         progress: Progress | None = None,
         asked: bool = True,
-    ) -> list[Scored]:
+    ) -> list[ScanResult]:
         """Have texts read for an HTTP request whose body was received; without being ``asked``, only encoded.
 
         Raises ``RefusedError`` (429, 503, 504), ``ScanCancelled`` if the client went away.
@@ -137,7 +144,8 @@ class Service:
         client = asking.client.host if asking.client else ""
         job = Job(requests, client, asking.state.deadline, together, progress, asked)
         self.queue.submit(job)
-        return await self._awaited(job.future, asking, job.cancel)
+        scored, count = await self._awaited(job.future, asking, job.cancel), self.scanner.count_tokens
+        return await asyncio.to_thread(lambda: [one.result(count) for one in scored])
 
     async def work(
         self,
@@ -162,45 +170,43 @@ class Service:
             self.working -= 1
 
     async def _awaited(self, future: Future[T], asking: Request, cancel: Callable[[], None]) -> T:
+        """The outcome, unless the client goes away, or the time is over that began when its body had arrived."""
         work = asyncio.wrap_future(future)
         leaving = asyncio.ensure_future(_gone(asking))
+        either: set[asyncio.Future[Any]] = {work, leaving}
+        left = max(0.0, asking.state.deadline - time.monotonic())
         try:
-            either: set[asyncio.Future[Any]] = {work, leaving}
-            await asyncio.wait(either, timeout=_seconds_left(asking), return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                raise ScanCancelled("it is late, or the client went away")
-            return work.result()
+            await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise ScanCancelled("it is late, or the client went away")
         except ScanCancelled:
             if leaving.done():
                 raise
-            most = self.limits.seconds
-            raise RefusedError(
-                504, f"no answer within {most:g} s; send fewer or shorter texts", retry_after=5
-            ) from None
+            message = f"no answer within {self.limits.seconds:g} s; send fewer or shorter texts"
+            raise RefusedError(504, message, retry_after=5) from None
         finally:
             cancel()
             leaving.cancel()
             work.cancel()
 
     async def read_in_lines(
-        self,
-        requests: Sequence[ScanRequest],
-        asking: Request,
-        describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
+        self, requests: Sequence[ScanRequest], asking: Request, describe: Describe
     ) -> StreamingResponse:
-        """Answer in lines of JSON: progress now and then, as the client takes it, then what ``describe`` makes.
+        """Answer in lines of JSON: progress now and then, as the client takes it, then what ``describe`` makes."""
+        lines = self._lines(requests, asking, describe)
+        first = await anext(lines)  # a request that is refused by now gets its status
 
-        A request that is refused before it is read gets its status, not a line.
-        """
-        lines = self._progress(requests, asking, describe)
-        return StreamingResponse(_encoded(await anext(lines), lines), media_type="application/x-ndjson")
+        async def all_lines() -> AsyncIterator[bytes]:
+            yield first
+            async for line in lines:
+                yield line
 
-    async def _progress(
-        self,
-        requests: Sequence[ScanRequest],
-        asking: Request,
-        describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
-    ) -> AsyncIterator[dict[str, Any]]:
+        return StreamingResponse(all_lines(), media_type="application/x-ndjson")
+
+    async def _lines(
+        self, requests: Sequence[ScanRequest], asking: Request, describe: Describe
+    ) -> AsyncIterator[bytes]:
         newest = told = (0, 0)
 
         def progress(done: int, total: int) -> None:  # called in the reading thread
@@ -213,15 +219,15 @@ class Service:
                 await asyncio.wait({reading}, timeout=TOLD_EACH)
                 if newest != told and not reading.done():
                     told = newest
-                    yield {"progress": {"tokens": told[0], "of": told[1]}}
-            yield await describe(reading.result())
+                    yield _line({"progress": {"tokens": told[0], "of": told[1]}})
+            yield _line(await describe(reading.result()))
+        except (RefusedError, ScanCancelled) as error:
+            if told == (0, 0):
+                raise
+            if isinstance(error, RefusedError):
+                yield _line({"error": {"status": error.status_code, "message": error.detail}})
         finally:
             reading.cancel()
-
-    def results(self, scored: Iterable[Scored]) -> list[ScanResult]:
-        """Return what was read as results that select passages."""
-        count = self.scanner.count_tokens
-        return [one.result(count) for one in scored]
 
     def keep_collection(self, digest: str, content: bytes) -> None:
         """Keep a collection's ``.npz`` of words; ``RefusedError`` 422 if it is damaged or has another digest."""
@@ -243,12 +249,6 @@ class Service:
             )
         self._collections.put(digest, index, size)
 
-    def _collection(self, digest: str) -> CollectionIndex:
-        known = self._collections.get(digest)
-        if known is None:
-            raise RefusedError(404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}")
-        return known
-
     def describe(self) -> dict[str, Any]:
         """The model, for ``/v1/models``."""
         scanner, settings = self.scanner, self.scanner.checkpoint.settings
@@ -265,27 +265,11 @@ class Service:
         }
 
 
-def _seconds_left(asking: Request) -> float:
-    """Until the answer is due: one time for all steps of a request, which began when its body had arrived."""
-    return max(0.0, float(asking.state.deadline) - time.monotonic())
-
-
 async def _gone(asking: Request) -> None:
     """Return when the client has gone away."""
     while (await asking.receive())["type"] != "http.disconnect":
         pass
 
 
-async def _encoded(first: dict[str, Any], lines: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
-    yield _line(first)
-    try:
-        async for line in lines:
-            yield _line(line)
-    except RefusedError as error:
-        yield _line({"error": {"status": error.status_code, "message": error.detail}})
-    except ScanCancelled:
-        return
-
-
 def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value).encode() + b"\n"
+    return json.dumps(value).encode() + b"\n"  # in ASCII: some clients also end a line at U+2028

@@ -12,9 +12,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from spscanner_rag import Scanner
+from spscanner_rag.apps.serving.access import Limits, config_of
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.connections import config_of
-from spscanner_rag.apps.serving.limits import Limits
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.apps.serving.service import Service
 

@@ -1,14 +1,13 @@
 """Bounds of what a body and freed memory may take."""
 
 import asyncio
-import ctypes
 import json
 from types import SimpleNamespace
 
 import pytest
 
-from spscanner_rag.apps.serving import memory, schemas
-from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving import app, schemas
+from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.schemas import Body, CohereRerank, Scan, Score, SeveralTexts
 
 LARGE = " " * schemas.AT_ONCE_BYTES
@@ -47,14 +46,12 @@ def test_strings_without_an_end_are_counted_in_one_pass(end: str, monkeypatch: p
         Scan.parsed(('{"query":[' + "1," * 9 + end + LARGE + '"' + end).encode())
 
 
-@pytest.mark.parametrize(("held", "trims"), [((5, 5, 6, 5), 0), ((5, 9, 9, 9), 1), ((5, 9, 5, 9, 5), 2)])
-def test_freed_memory_is_returned(held: tuple[int, ...], trims: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[int] = []
-    readings = [each * memory.GROWTH // 2 for each in held]
-    monkeypatch.setattr(memory.sys, "platform", "linux")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=given.append))
-    monkeypatch.setattr(memory, "_resident", lambda: readings.pop(0))
-    monkeypatch.setattr(memory, "_EVERY", 0)
+def test_freed_memory_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [0, 0]
+    library = SimpleNamespace(malloc_trim=lambda kept: left.pop())
+    monkeypatch.setattr(app.sys, "platform", "linux")
+    monkeypatch.setattr(app.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(app, "TRIM_SECONDS", 0)
     with pytest.raises(IndexError):
-        asyncio.run(memory.give_back_memory())
-    assert given == [0] * trims
+        asyncio.run(app.give_back_memory())
+    assert left == []

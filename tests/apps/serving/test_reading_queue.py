@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.access import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import LONG_PASSES, Job, ReadingQueue, _SharedMeter
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors

@@ -16,8 +16,8 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of
 from spscanner_rag.apps.pages.report import report_script, report_style
-from spscanner_rag.apps.serving import page_routes, reading_queue, service
-from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving import reading_queue, routes, service
+from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.apps.serving.service import Kept
 from spscanner_rag.checkpoint.file_access import fingerprint
@@ -287,8 +287,8 @@ def test_what_was_prepared_is_not_read_again(
 ) -> None:
     client, read, encoded_texts = serve(), [], []
     for name in ("_read", "_cut"):
-        own = getattr(page_routes, name)
-        monkeypatch.setattr(page_routes, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
+        own = getattr(routes, name)
+        monkeypatch.setattr(routes, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
     encode = reading_queue._encode
     monkeypatch.setattr(reading_queue, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
     for _ in range(2):
@@ -321,7 +321,7 @@ def test_a_pdf_is_shown_as_its_pages_with_the_marks(
     def refused(*_: object) -> None:
         raise RefusedError(429, "too many requests are waiting")
 
-    monkeypatch.setattr(page_routes, "pictures_of", refused)
+    monkeypatch.setattr(routes, "pictures_of", refused)
     without = asked(client, file=data, name="log.pdf", top_k=1)["page"]
     assert "<figure" not in without
     assert without.count("<mark ") == 1
