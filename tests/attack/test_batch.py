@@ -7,15 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.batch.batch_run import DIGESTS, PartChangedError, Progress
-from spscanner_rag.apps.batch.inputs import Columns, InputChangedError, Query, RowReader, plan_of
+from spscanner_rag.apps.batch import (
+    DIGESTS,
+    Columns,
+    InputChangedError,
+    PartChangedError,
+    Progress,
+    Query,
+    RowReader,
+    plan_of,
+)
 from spscanner_rag.files.reading import read, read_all
-from tests.apps.batch.conftest import Rows, json_lines, pairs, parquet, run
+from tests.apps.test_batch import Rows, Run, json_lines, pairs, parquet, run
 from tests.attack.conftest import Attempt
 
 __all__ = ["json_lines", "parquet", "run"]  # fixtures
-
-Run = Callable[..., Progress]
 
 
 def flipped(path: Path) -> None:

@@ -22,8 +22,7 @@ from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.apps.batch.batch_run import Progress
-    from spscanner_rag.apps.batch.inputs import Columns, Query
+    from spscanner_rag.apps.batch import Columns, Progress, Query
 
 RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), a row for each pair:
 
@@ -70,8 +69,7 @@ def batch(
 
     Each pair is read on its own, as by `spscanner scan` with one FILE.
     """
-    from spscanner_rag.apps.batch.batch_run import Work, default_form, run_batch
-    from spscanner_rag.apps.batch.inputs import Columns, plan_of
+    from spscanner_rag.apps.batch import Columns, RowReader, plan_of, run_batch
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
     from spscanner_rag.lab.evaluation.records import identity_of
 
@@ -82,12 +80,18 @@ def batch(
     for note in plan.notes:
         tell(note)
     scanner = computes.scanner(model, segment_tokens)
-    work = Work(columns, asked, selection, default_form(), texts)
     identity = identity_of(scanner) | {"dtype": computes.dtype}
     with progress_bars(shows_progress(progress)) as bars:
         show = new_bar(bars, "parts")
         done = run_batch(
-            plan, work, identity, out, scanner, lambda run: show(run.found + run.done, run.parts)
+            plan,
+            RowReader(columns, asked),
+            selection,
+            identity,
+            out,
+            scanner,
+            texts=texts,
+            show=lambda run: show(run.found + run.done, run.parts),
         )
     _write_summary(done, out)
     if done.failures:
@@ -95,7 +99,7 @@ def batch(
 
 
 def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Query]":
-    from spscanner_rag.apps.batch.inputs import Chunk, Columns, Query, RowReader, plan_of
+    from spscanner_rag.apps.batch import Columns, Query, RowReader, plan_of
 
     for text in given:
         check_query(text, "--query")
@@ -103,9 +107,9 @@ def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Qu
     if file is None:
         return found
     as_texts = Columns(columns.id, columns.query, columns.query)
-    chunks: tuple[Chunk, ...] = plan_of([file], as_texts, 10_000, has_queries=True).chunks
-    reader = RowReader(as_texts, [])
-    for row in (row for chunk in chunks for row in reader.rows(chunk)):
+    reader = RowReader(as_texts)
+    plan = plan_of([file], as_texts, 10_000, has_queries=True)
+    for row in (row for chunk in plan.chunks for row in reader.rows(chunk)):
         if row.error is not None:
             raise ValueError(f"--queries {file}: {row.id}: {row.error}")
         check_query(row.query, f"--queries {file}: {row.id}")
