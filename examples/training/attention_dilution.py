@@ -27,8 +27,7 @@ from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.lab.evaluation.corpora import CorpusUnits
 from spscanner_rag.lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_rag.lab.in_context.block_search import read_corpus, search
-from spscanner_rag.lab.in_context.dilution import dilution
-from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel
+from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel, dilution
 
 COLUMNS = ("recall@1", "R_any", "R_sum", "GoldShare")
 FORMATS = (".png", ".svg", ".pdf")

@@ -21,11 +21,9 @@ import torch
 from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.in_context.block_search import search
-from spscanner_rag.lab.in_context.layout import Codes
-from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel
+from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel, Codes
 from spscanner_rag.lab.in_context.training import PUBLISHED, InContextObjective, batch_of
-from spscanner_rag.lab.training.data.columns import PassageDraw
-from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.examples import DocumentStore, PassageDraw
 from spscanner_rag.lab.training.loop import Trainer
 from spscanner_rag.lab.training.recipe import Recipe
 

@@ -12,8 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
-from spscanner_rag.lab.in_context.layout import DIGITS, DOCUMENT_TOKENS, digits_of, draw_codes
-from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
+from spscanner_rag.lab.in_context.model import (
+    DIGITS,
+    DOCUMENT_TOKENS,
+    BlockSearchModel,
+    DocumentKeys,
+    digits_of,
+    draw_codes,
+)
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Segmenter

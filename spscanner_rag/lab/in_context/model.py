@@ -6,20 +6,102 @@ in Documents at Million Token Scale" (arXiv:2607.01538).
 
 import json
 import math
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Codes, Layout
 from spscanner_rag.text.extras import needed
+from spscanner_rag.text.units import readable
+
+DIGITS: Final = 4
+MOST_DOCUMENTS: Final = 10**DIGITS
+DOCUMENT_TOKENS: Final = 300  # tokens of a document, its codes included; the positions of a query begin here
+
+INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
+
+TokenIds = NDArray[np.int64]
+Codes = Literal["random", "position"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    r"""Lays documents and queries out as tokens; each digit of a code is a token of its own.
+
+    A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct: {instruction}\nQuery:
+    {query}\nAnswer: ``, and the four digits follow.
+    """
+
+    tokenizer: Tokenizer
+    begin: int  # [BOS]
+    end: int  # [EOS]
+    digits: tuple[int, ...]  # the tokens of "0" to "9"
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
+        """Take the ids that the model's configuration has for the first and the last token, which must be known.
+
+        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning too.
+        """
+        if end is None:
+            raise ValueError(
+                "the model's configuration has no eos_token_id; expected the token that ends a document"
+            )
+        digits = [tokenizer.token_to_id(str(digit)) for digit in range(10)]
+        if None in digits:
+            raise ValueError(
+                f"the tokenizer has no token {digits.index(None)!r}; expected one for each of the ten digits, "
+                "of which codes are made"
+            )
+        return cls(tokenizer, end if begin is None else begin, end, tuple(d for d in digits if d is not None))
+
+    def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
+        """The tokens of a document with its code, and whether its text was cut to `DOCUMENT_TOKENS` in all."""
+        number = self.code(code)
+        before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
+        after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
+        room = DOCUMENT_TOKENS - len(before) - len(after)
+        body = self._ids(readable(text.strip()))
+        return np.array([*before, *body[:room], *after], np.int64), len(body) > room
+
+    def query(self, query: str) -> TokenIds:
+        """Lay out a query, up to the place where the code begins: (tokens,)."""
+        asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
+        return np.array([self.begin, *self._ids(asked)], np.int64)
+
+    def code(self, code: int) -> list[int]:
+        """Return the tokens of a code, the first digit first."""
+        return [self.digits[digit] for digit in digits_of(code)]
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def digits_of(code: int) -> tuple[int, ...]:
+    """Return the digits of a code, with leading zeros."""
+    return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
+
+
+def draw_codes(documents: int, draw: random.Random, codes: Codes = "random") -> list[int]:
+    """Distinct codes from 0000 to 9999, drawn uniformly or counted ("position"); ``ValueError`` for too many."""
+    if documents > MOST_DOCUMENTS:
+        raise ValueError(
+            f"got {documents:,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have {DIGITS} digits: "
+            f"take the best {MOST_DOCUMENTS:,} of another retriever"
+        )
+    return draw.sample(range(MOST_DOCUMENTS), documents) if codes == "random" else list(range(documents))
+
 
 Attention = Literal["ssmax", "sink", "plain"]
 STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # of s_L and b_L (table 6); "plain" has none
@@ -323,3 +405,39 @@ def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Ten
     """
     best = scores.new_full((*scores.shape[:2], documents), -math.inf)
     return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
+
+
+class Dilution(NamedTuple):
+    """What one query reads in each layer, at its last token, from which the first digit is made (section 4.1)."""
+
+    any_head: list[bool]  # R_any: whether at least one head ranks a gold document first by MaxSim
+    all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
+    gold_share: list[float]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a of gold tokens
+
+
+@torch.inference_mode()
+def dilution(model: BlockSearchModel, documents: DocumentKeys, query: str, gold: Collection[int]) -> Dilution:
+    """Measure where a query's attention goes; averages over queries are figure 3's and table 1's numbers.
+
+    a is a layer's attention output before it is added to the residual, so that a = a_G + the rest; of several
+    ``gold`` documents, any may be first, and all are in a_G. Layers above the routing layer see what it selected.
+    """
+    document_of, found = documents.document_of, Dilution([], [], [])
+    is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
+
+    def watch(layer: int, seen: Attended, places: Tensor | None) -> None:
+        every = torch.arange(len(is_gold), device=model.device) if places is None else places
+        last = seen._replace(queries=seen.queries[:, :, -1:])
+        output, scores = query_attention(last)
+        gold_values = last.values * is_gold[every][:, None]
+        only_gold = last._replace(values=gold_values, own_values=torch.zeros_like(last.own_values))
+        of_gold, _ = query_attention(only_gold)
+        to_output = model.decoder.model.layers[layer].self_attn.o_proj.weight
+        whole, part = ((mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold))
+        similar = max_similarities(scores, document_of[every], documents.documents)[0]  # (heads, documents)
+        found.any_head.append(bool(set(similar.argmax(-1).tolist()) & set(gold)))
+        found.all_heads.append(int(similar.sum(0).argmax()) in gold)
+        found.gold_share.append(float(part / whole))
+
+    model.read_queries(model.query_ids(query), documents, watch=watch)
+    return found

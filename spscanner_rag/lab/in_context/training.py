@@ -11,10 +11,17 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.lab.in_context.layout import DIGITS, Codes, Layout, digits_of, draw_codes
-from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys, Gate
-from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
-from spscanner_rag.lab.training.data.questions import bm25_scores
+from spscanner_rag.lab.in_context.model import (
+    DIGITS,
+    BlockSearchModel,
+    Codes,
+    DocumentKeys,
+    Gate,
+    Layout,
+    digits_of,
+    draw_codes,
+)
+from spscanner_rag.lab.training.data.examples import PassageColumn, PassageDraw, bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
 

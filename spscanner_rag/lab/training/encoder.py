@@ -1,46 +1,47 @@
-"""Train an encoder on questions: a sentence read in its context shall lie near the questions that it answers."""
+"""Train an encoder on questions, and a cross-reader beside it, which reads the question with each sentence."""
 
-import json
 import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import normalize, softplus
 
-from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
+from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
-from spscanner_rag.encoder.sentences import WINDOW_TOKENS, TokenEncoder, TokenizedSentences
+from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
+from spscanner_rag.encoder.sentences import (
+    WINDOW_TOKENS,
+    LaidTokens,
+    SentenceVectors,
+    TokenEncoder,
+    TokenizedSentences,
+)
 from spscanner_rag.lab.evidence.questions import Document, is_held_out
-from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
+from spscanner_rag.lab.training.loop import Trainer
+from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.backends import compute_in_forks
-from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
-LEARNING_RATE, WARMUP_STEPS, WEIGHT_DECAY, LARGEST_GRADIENT = 5e-5, 40, 0.01, 1.0
+LEARNING_RATE = 5e-5
 FIRST_SCALE, FIRST_THRESHOLD = 20.0, 0.5
-STRETCH_TOKENS = 2000
-"""Tokens of the sentences of a document, around evidence, among which a question must find its own."""
-
-MOST_QUESTIONS = 10
-"""Asked of one stretch."""
-
-MOST_EVIDENCE = 60
-"""Sentences; of a question with more, no one sentence is what it looks for."""
-
-THRESHOLD_WEIGHT = 0.2
-
+STRETCH_TOKENS = 2000  # of sentences of a document, around evidence, among which a question must find its own
+MOST_QUESTIONS = 10  # asked of one stretch
+MOST_EVIDENCE = 60  # sentences; of a question with more, no one sentence is what it looks for
+ENCODER_THRESHOLD_WEIGHT, CROSS_THRESHOLD_WEIGHT = 0.2, 0.5
+QUESTIONS, WINDOWS = 4, 5  # of a step of the cross-reader, and read for each of them
+NOISE = 0.03  # deviation of what is added to the cosines by which wrong windows are drawn
+_DRAWN = 200  # sentences around which windows may be laid
 
 Enclosed = Callable[[Sequence[int]], list[int]]
 
@@ -52,11 +53,8 @@ class Asked(NamedTuple):
     relevant: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The documents of a source: each its sentences' token ids, and its questions."""
-
-    documents: list[tuple[list[list[int]], list[Asked]]] = field(default_factory=list)
+Source = list[tuple[list[list[int]], list[Asked]]]
+"""The documents of a source: each its sentences' token ids, and its questions."""
 
 
 class Stretch(NamedTuple):
@@ -68,7 +66,7 @@ class Stretch(NamedTuple):
     @classmethod
     def drawn(cls, source: Source, rng: random.Random) -> "Stretch":
         """Draw a document, one of its questions, and sentences around one that answers it."""
-        sentences, questions = rng.choice(source.documents)
+        sentences, questions = rng.choice(source)
         answered = [question for question in questions if len(question.relevant)]
         chosen = rng.choice(answered)
         first = int(rng.choice(chosen.relevant.tolist()))
@@ -115,7 +113,7 @@ def read_sources(
         read = [_read(document, encoder) for document in trained]
         filled = [(ids, asked) for ids, asked in read if any(len(question.relevant) for question in asked)]
         if filled:
-            sources[name] = Source(filled)
+            sources[name] = filled
     if not sources:
         raise ValueError("got no question with evidence to train on; expected some in --data")
     return sources, aside
@@ -133,103 +131,83 @@ def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], l
     return [encoder.ids(unit.model_text) for unit in fold_units(units)], asked
 
 
-class Finetuning(ABC):
-    """Trains weights of an encoder's shape, from what an encoder's file holds.
+class Finetuning(nn.Module, ABC):
+    """Weights of an encoder's shape that start from an encoder's file, and the objective of their own `Trainer`.
 
-    The learning rate rises over `WARMUP_STEPS` and falls to 0 along a cosine. Word embeddings are frozen: they are
-    half of the weights, and few words of a new document were trained on.
-
-    ``seed``, with the number of a step, determines what it draws; ``own`` are further weights, trained at ten
-    times the rate.
+    Word embeddings are frozen: they are half of the weights, and few words of a new document were trained on.
+    ``own`` are further weights, trained at ten times the rate. ``seed`` and a step's number decide what it draws.
     """
 
     def __init__(
-        self,
-        file: EncoderFile,
-        sources: dict[str, Source],
-        steps: int,
-        seed: int = 0,
-        own: dict[str, Tensor] | None = None,
+        self, file: EncoderFile, sources: dict[str, Source], seed: int, own: dict[str, Tensor]
     ) -> None:
+        super().__init__()
         compute_in_forks()
-        keep_freed_memory()
-        self.file, self.sources, self.steps, self.seed = file, sources, steps, seed
-        self.step, self.losses, self.own = 0, list[float](), own or {}
+        self.file, self.sources, self.seed, self.own = file, sources, seed, nn.ParameterDict(own)
         kept = restored(file.weights)
-        self.weights = {name: kept[name].float().clone() for name in file.shape.tensors()}
-        self._trained = [weight for name, weight in self.weights.items() if name != WORD_EMBEDDINGS]
-        for weight in (*self._trained, *self.own.values()):
-            weight.requires_grad_()
-        others = {"params": list(self.own.values()), "weight_decay": 0.0, "times": 10}
-        groups: list[dict[str, Any]] = [{"params": self._trained, "times": 1}, others]
-        self.optimizer = torch.optim.AdamW(groups, LEARNING_RATE, (0.9, 0.99), weight_decay=WEIGHT_DECAY)
+        self._held = nn.ParameterList(kept[name].float().clone() for name in file.shape.tensors())
+        self.weights[WORD_EMBEDDINGS].requires_grad_(False)
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The weights by name."""
+        return dict(zip(self.file.shape.tensors(), self._held, strict=True))
 
     @abstractmethod
     def loss(self, rng: random.Random) -> Tensor:
         """The loss of a step that draws by ``rng``."""
 
-    def run(self, state: Path, on_step: Callable[[int, float], None], every: int = 100) -> None:
-        """Train to the end, from what ``state`` holds; it is replaced whole after ``every`` so many steps."""
-        self._resume(state)
-        while self.step < self.steps:
-            loss = self._train_step()
-            self.losses.append(loss)
-            self.step += 1
-            on_step(self.step, loss)
-            if self.step % every == 0 or self.step == self.steps:
-                self._save(state)
+    def example(self, number: int, length: int) -> random.Random:
+        """What decides all that a step draws."""
+        return random.Random(f"{self.seed}:{number}")
+
+    def tokens(self, example: random.Random) -> int:
+        """Not counted."""
+        return 0
+
+    def losses(self, model: nn.Module, examples: Sequence[random.Random]) -> Iterator[Tensor]:
+        """The loss of a step."""
+        return map(self.loss, examples)
+
+    def trainer(self, folder: Path, steps: int) -> Trainer:
+        """What trains these weights, from the state in ``folder``."""
+        recipe = Recipe(
+            steps=steps, learning_rate=LEARNING_RATE, final_learning_rate=0.0, sequences_per_step=1, seed=self.seed
+        )  # fmt: skip
+        inputs = {"sources": ", ".join(sorted(self.sources))}
+        return Trainer(self, self, recipe, folder, inputs=inputs, fast=self.own.values())
 
     def trained(self) -> dict[str, Tensor]:
         """The weights as they are now."""
         return {name: weight.detach().clone() for name, weight in self.weights.items()}
 
-    def _train_step(self) -> float:
-        loss = self.loss(random.Random(f"{self.seed}:{self.step}"))
-        share = (
-            min(1.0, (self.step + 1) / WARMUP_STEPS) * (1 + math.cos(math.pi * self.step / self.steps)) / 2
-        )
-        for group in self.optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * share * group["times"]
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._trained, LARGEST_GRADIENT)
-        self.optimizer.step()
-        return float(loss.detach())
 
-    def _save(self, state: Path) -> None:
-        held = {
-            "step": self.step, "weights": self.weights | self.own, "optimizer": self.optimizer.state_dict(),
-            "losses": self.losses, "run": json.dumps([self.steps, self.seed, sorted(self.sources)]),
-        }  # fmt: skip
-        write_tensors(state, held)
+def question_loss(
+    scores: Tensor, right: Tensor, below: Tensor, threshold: Tensor | float, weight: float
+) -> Tensor:
+    """The loss of a question whose sentences have ``scores``, (sentences,), of which some are ``right``.
 
-    def _resume(self, state: Path) -> None:
-        if not state.exists():
-            return
-        kinds = {"step": int, "run": str, "weights": dict, "optimizer": dict, "losses": list}
-        held = read_tensors(state, kinds)
-        if held["run"] != json.dumps([self.steps, self.seed, sorted(self.sources)]):
-            raise ValueError(
-                f"{state}: the state of a run with other steps, seed or data; expected another --out"
-            )
-        with torch.no_grad():
-            for name, weight in (self.weights | self.own).items():
-                weight.copy_(held["weights"][name])
-        self.optimizer.load_state_dict(held["optimizer"])
-        self.step, self.losses = held["step"], held["losses"]
+    That of the right ones among all (softmax) and, with ``weight``, that of a threshold which those in ``below``
+    must stay below and the right ones exceed; if none is right, the former alone.
+    """
+    under = softplus(scores[below].logsumexp(0) - threshold)
+    if not right.any():
+        return under
+    ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
+    return ranking + weight * (under + softplus(threshold - scores[right].logsumexp(0)))
 
 
 class EncoderTraining(Finetuning):
     """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
 
-    The loss of a question is that of its sentence among all sentences of both stretches (softmax over scaled
-    cosines, as in contrastive training), and, with `THRESHOLD_WEIGHT`, that of a threshold which the sentences of
-    the other document must stay below and its own must exceed; for a question that its document leaves open, all.
+    The loss of a question is `question_loss` over scaled cosines with the sentences of both stretches, as in
+    contrastive training. Those of the other document must stay below the threshold; for a question that its
+    document leaves open, its own.
     """
 
-    def __init__(self, file: EncoderFile, sources: dict[str, Source], steps: int, seed: int = 0) -> None:
+    def __init__(self, file: EncoderFile, sources: dict[str, Source], seed: int = 0) -> None:
         own = {"scale": torch.tensor(math.log(FIRST_SCALE)), "threshold": torch.tensor(FIRST_THRESHOLD)}
-        super().__init__(file, sources, steps, seed, own)
+        super().__init__(file, sources, seed, own)
         self._enclosed = file.loaded("", "cpu", torch.float32).enclosed
 
     def loss(self, rng: random.Random) -> Tensor:
@@ -248,20 +226,11 @@ class EncoderTraining(Finetuning):
             own[first:stop] = True
             asked = _questions(bert, self._enclosed, [question.ids for question in stretch.questions])
             for question, scores in zip(stretch.questions, scale * asked @ sentences.T, strict=True):
-                losses.append(self._question_loss(scores, own, torch.from_numpy(question.relevant) + first))
+                right = torch.zeros_like(own)
+                right[torch.from_numpy(question.relevant) + first] = True
+                below, threshold = ~own if right.any() else own, self.own["threshold"] * scale
+                losses.append(question_loss(scores, right, below, threshold, ENCODER_THRESHOLD_WEIGHT))
         return torch.stack(losses).mean()
-
-    def _question_loss(self, scores: Tensor, own: Tensor, relevant: Tensor) -> Tensor:
-        """The loss of a question whose scaled cosines with all sentences, (sentences,), are ``scores``."""
-        threshold = self.own["threshold"] * self.own["scale"].exp()
-        if not len(relevant):
-            return softplus(scores[own].logsumexp(0) - threshold)
-        right = torch.zeros_like(own)
-        right[relevant] = True
-        ranking = softplus(scores[~right].logsumexp(0) - scores[right]).mean()
-        below = softplus(scores[~own].logsumexp(0) - threshold)
-        above = softplus(threshold - scores[right].logsumexp(0))
-        return ranking + THRESHOLD_WEIGHT * (below + above)
 
 
 def _vectors(bert: Bert, enclosed: Enclosed, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
@@ -303,3 +272,75 @@ def in_bfloat16() -> Iterator[None]:
     # The gradient of the fused attention takes four times as long as that of the plain one.
     with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(SDPBackend.MATH):
         yield
+
+
+class Example(NamedTuple):
+    """A question, windows of its document, and which of their sentences answer."""
+
+    question: list[int]
+    windows: list[list[list[int]]]
+    relevant: Tensor  # (sentences of all windows,)
+
+
+class CrossTraining(Finetuning):
+    """Fine-tunes an encoder as a cross-reader. A step draws `QUESTIONS`, a source by the root of its questions.
+
+    A question is read with windows around sentences that answer it and around those that the encoder, as it was,
+    finds likeliest. The loss is `question_loss`, whose threshold is the logit 0. At the first step the logit is
+    the cosine of question and sentence, which are read together.
+    """
+
+    def __init__(self, file: EncoderFile, sources: dict[str, Source], seed: int = 0) -> None:
+        ends = [math.log(FIRST_SCALE), -FIRST_SCALE * FIRST_THRESHOLD]
+        head = torch.tensor([0.0] * file.shape.hidden_size + ends)
+        super().__init__(file, sources, seed, {HEAD: head})
+        with torch.no_grad():
+            kinds = self.weights["embeddings.token_type_embeddings.weight"]
+            kinds[1] = kinds[0]
+        self._encoder = file.loaded("", "cpu", torch.float32)
+        self._vectors: dict[int, SentenceVectors] = {}  # of each document that was drawn, by its identity
+        self._shares = [math.sqrt(sum(len(asked) for _, asked in sources[name])) for name in sorted(sources)]
+
+    def cross(self) -> dict[str, Tensor]:
+        """The weights as they are now, with the head, for an encoder's file."""
+        weights = self.trained() | {HEAD: self.own[HEAD].detach().clone()}
+        del weights[WORD_EMBEDDINGS]
+        return weights
+
+    def loss(self, rng: random.Random) -> Tensor:
+        """The mean loss of the step's questions."""
+        reader = CrossReader(Bert(self.file.shape, self.weights), self.file.tokenizer, self.own[HEAD])
+        examples = [self._drawn(reader, rng) for _ in range(QUESTIONS)]
+        questions = [example.question for example in examples for _ in example.windows]
+        windows = [window for example in examples for window in example.windows]
+        with in_bfloat16():
+            logits = list(reader.forward(questions, windows))
+        losses = []
+        for example in examples:
+            own, logits = logits[: len(example.windows)], logits[len(example.windows) :]
+            right = example.relevant
+            losses.append(question_loss(torch.cat(own), right, ~right, 0.0, CROSS_THRESHOLD_WEIGHT))
+        return torch.stack(losses).mean()
+
+    def _drawn(self, reader: CrossReader, rng: random.Random) -> Example:
+        name = rng.choices(sorted(self.sources), self._shares)[0]
+        sentences, questions = rng.choice(self.sources[name])
+        question = rng.choice(questions)
+        answers = set(question.relevant.tolist())
+        noise = np.random.default_rng(rng.getrandbits(32)).normal(0, NOISE, len(sentences))
+        likely = np.argsort(-(self._cosines(sentences, question) + noise))[:_DRAWN].tolist()
+        first = rng.sample(sorted(answers), min(2, len(answers)))
+        order = [*first, *(number for number in likely if number not in first)]
+        tokens = Sentences(len(sentences), sentences.__getitem__, reader.window_tokens)
+        laid = laid_around(order, tokens, WINDOWS)
+        marked = [number in answers for window in laid for number in range(*window)]
+        windows = [[tokens[number] for number in range(*window)] for window in laid]
+        return Example(question.ids[: reader.question_tokens], windows, torch.tensor(marked))
+
+    def _cosines(self, sentences: list[list[int]], question: Asked) -> NDArray[np.float32]:
+        if id(sentences) not in self._vectors:
+            tokens = TokenizedSentences.of(sentences)
+            laid = LaidTokens(tokens, tokens.windows())
+            self._vectors[id(sentences)] = self._encoder.read(laid, lambda tokens: None)
+        states = self._encoder.model.states([self._encoder.enclosed(question.ids)]).mean(0).numpy()
+        return self._vectors[id(sentences)].cosines(states / np.linalg.norm(states))

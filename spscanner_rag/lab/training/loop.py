@@ -1,10 +1,12 @@
-"""The optimization loop: from examples to weights and a log; an interrupted run resumes."""
+"""The optimization loop: from examples to weights, a log and a state from which an interrupted run resumes."""
 
 import json
 import math
+import pickle
 import random
 import time
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,20 +16,94 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from spscanner_rag.checkpoint.unfinished import whole_file
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.writing import append_records, complete_lines
-from spscanner_rag.lab.training.inputs import Inputs
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.state_file import (
-    START_AGAIN,
-    STATE_FILE,
-    read_state,
-    write_tensors,
-)
 from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
+from spscanner_rag.text.escaping import first_line
+
+STATE_FILE = "training_state.pt"
+START_AGAIN = "delete it to start again, or give another --out"
+
+_STATE_TYPES = {"step": int, "recipe": str, "inputs": str, "seconds": float}
+_STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
+
+
+def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
+    """Write what torch can save: whole, or not at all. After an ``OSError`` the former file is still there."""
+    with whole_file(path) as unfinished, unfinished.open("wb") as file:
+        try:
+            torch.save(dict(content), file)
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):  # behind which torch hides a full disk
+                raise error.__context__ from None
+            raise
+
+
+def read_tensors(path: Path, types: Mapping[str, type], device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Read a file of `write_tensors` that has the keys of ``types``, with values of these types."""
+    try:
+        _refuse_damaged(path)
+        content = torch.load(path, map_location=device, weights_only=True)
+        if not isinstance(content, dict):
+            raise ValueError(f"it holds a {type(content).__name__}, not an object")
+        for key, expected in types.items():
+            if not isinstance(content.get(key), expected):
+                raise ValueError(f"it has no {key!r} of type {expected.__name__}")
+    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
+        reason = getattr(error, "strerror", None) or first_line(error)
+        if isinstance(error, pickle.UnpicklingError):  # torch gives advice for another case
+            reason = "it holds something else than tensors and numbers"
+        raise ValueError(
+            f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {START_AGAIN}"
+        ) from None
+    return content
+
+
+def _refuse_damaged(path: Path) -> None:
+    """Raise ``ValueError`` for what is no archive of `torch.save`, or has a wrong CRC32, which torch ignores."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(
+                "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
+            )
+        damaged = zipfile.ZipFile(file).testzip()
+        if damaged is not None:
+            raise ValueError(f"the CRC32 of its part {damaged} is wrong")
+
+
+def read_state(
+    out: Path, recipe: Recipe, inputs: Mapping[str, str], device: torch.device | str = "cpu"
+) -> dict[str, Any] | None:
+    """Read the state of a run with this recipe and these inputs, if there is one.
+
+    ``ValueError`` for a damaged one, or that of another run. Inputs that are not given pass.
+    """
+    path = out / STATE_FILE
+    if not path.exists():
+        return None
+    state = read_tensors(path, _STATE_TYPES, device)
+    try:
+        saved = json.loads(state["inputs"])
+        other = [option for option, digest in inputs.items() if saved.get(option) != digest]
+        found = {
+            "recipe": recipe.difference(json.loads(state["recipe"])),
+            "inputs": f"{other[0]} has other content than the state was made with" if other else None,
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
+    for what, difference in found.items():
+        if difference is not None:
+            raise ValueError(
+                f"{path} is the state of a run with other {what}: {difference}; give the same again to resume "
+                "it, or another --out to start again"
+            )
+    return state
+
 
 LOG_FILE = "log.jsonl"
 BETAS = (0.9, 0.95)  # AdamW's, as in the paper
@@ -63,7 +139,8 @@ class Objective(Protocol):
 class Trainer:
     """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
-    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due.
+    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. ``fast`` are weights
+    that are trained at ten times the rate.
     """
 
     def __init__(
@@ -73,14 +150,17 @@ class Trainer:
         recipe: Recipe,
         out: Path,
         workers: int = 0,
-        inputs: Inputs | None = None,
+        inputs: Mapping[str, str] | None = None,
+        fast: Iterable[nn.Parameter] = (),
     ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
-        self._inputs, self._objective, self._workers = inputs or {}, objective, workers
+        self._inputs, self._objective, self._workers = dict(inputs or {}), objective, workers
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
-        self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
+        self.average = dict[str, Tensor]()
+        if recipe.ema_decay:
+            self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
-        self.optimizer = new_optimizer(model, recipe)
+        self.optimizer = new_optimizer(model, recipe, fast)
         out.mkdir(parents=True, exist_ok=True)
         self._restore()
         self.kernels = BackendChoice(TORCH_KERNELS, "of another library's model")
@@ -108,9 +188,7 @@ class Trainer:
 
     def averaged_weights(self) -> dict[str, Tensor]:
         """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
-        if self.recipe.ema_decay:
-            return self.average
-        return {name: value.detach() for name, value in self.model.named_parameters()}
+        return self.average or {name: value.detach() for name, value in self.model.named_parameters()}
 
     def offer(self, value: float) -> None:
         """Keep the weights as they are now if a validation's ``value`` is the highest so far."""
@@ -139,7 +217,7 @@ class Trainer:
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group.get("times", 1)
         self.optimizer.zero_grad()
         loss = 0.0
         for part in self._objective.losses(self.model, examples):
@@ -171,15 +249,17 @@ class Trainer:
             return
         try:
             self.optimizer.load_state_dict(state["optimizer"])
-            for weights in [state["average"], *([state["best"]["weights"]] if state["best"] else [])]:
-                if weights.keys() != self.average.keys():
+            own = dict(self.model.named_parameters()).keys()
+            kept = [state["average"]] if self.average else []  # written without a decay, too, once
+            for weights in [*kept, *([state["best"]["weights"]] if state["best"] else [])]:
+                if weights.keys() != own:
                     raise KeyError("weights that it keeps are missing, or too many")
                 self.model.load_state_dict(weights, strict=False)  # raises for other shapes
             self.model.load_state_dict(state["model"])
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[-1].strip()
             raise ValueError(f"{path} is of another model or optimizer ({reason}); {START_AGAIN}") from None
-        self.average, self.best = state["average"], state["best"]
+        self.average, self.best = (state["average"] if self.average else {}), state["best"]
         self.step, self.seconds = state["step"], state["seconds"]
 
 
@@ -213,13 +293,18 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left
 
 
-def new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+def new_optimizer(
+    model: nn.Module, recipe: Recipe, fast: Iterable[nn.Parameter] = ()
+) -> torch.optim.Optimizer:
     """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    own = {id(parameter): parameter for parameter in fast}
+    parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
     groups: list[dict[str, Any]] = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
+    if own:
+        groups.append({"params": list(own.values()), "weight_decay": 0.0, "times": 10})
     # fused: one pass over weights, gradients and moments instead of a dozen
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=BETAS, fused=True)
 

@@ -1,5 +1,6 @@
 """Weigh a scanner's logits, an encoder's cosines and a cross-reader's logits; put all into a checkpoint."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,8 +21,7 @@ from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_a
 from spscanner_rag.lab.evidence.calibration import fit_platt
 from spscanner_rag.lab.evidence.questions import Document, Question, by_document, sample_questions
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.cross_reader import CrossTraining
-from spscanner_rag.lab.training.encoder import EncoderTraining, Finetuning, read_sources
+from spscanner_rag.lab.training.encoder import CrossTraining, EncoderTraining, Finetuning, read_sources
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
@@ -196,7 +196,7 @@ def put_into_checkpoint(
     """Train an encoder and a cross-reader, weigh them beside a scanner, and save all to the checkpoint ``out``.
 
     Without ``steps`` the encoder is taken as it is, and its cross-reader, if it has one, without ``cross_steps``.
-    An interrupted training goes on from ``out``'s state files, which are removed at the end. Raises the errors of
+    An interrupted training goes on from the states in ``out``, which are removed at the end. Raises the errors of
     what it calls, before anything is written.
     """
     scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
@@ -205,21 +205,21 @@ def put_into_checkpoint(
     sources, aside = read_sources(documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed)
     out.mkdir(parents=True, exist_ok=True)
 
-    def run(training: Finetuning, state: Path) -> None:
-        def on_step(step: int, loss: float) -> None:
-            if step % 20 == 0:
-                notify(f"step {step:,} of {training.steps:,}  loss {np.mean(training.losses[-20:]):.3f}")
+    def run(training: Finetuning, state: Path, steps: int) -> None:
+        losses = list[float]()
+        for report in training.trainer(state, steps).run():
+            losses.append(report.loss)
+            if report.step % 20 == 0:
+                notify(f"step {report.step:,} of {steps:,}  loss {np.mean(losses[-20:]):.3f}")
 
-        training.run(state, on_step)
-
-    states = out / "encoder_training.pt", out / "cross_training.pt"
+    states = out / "encoder_training", out / "cross_training"
     if steps:
-        training = EncoderTraining(file, sources, steps, seed)
-        run(training, states[0])
+        training = EncoderTraining(file, sources, seed)
+        run(training, states[0], steps)
         file = file._replace(weights=training.trained(), cross=None)
     if cross_steps:
-        second = CrossTraining(file, sources, cross_steps, seed)
-        run(second, states[1])
+        second = CrossTraining(file, sources, seed)
+        run(second, states[1], cross_steps)
         file = file._replace(cross=second.cross())
     file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
     if file.cross is not None:
@@ -236,7 +236,7 @@ def put_into_checkpoint(
         "steps": steps,
         "cross_steps": cross_steps,
         "seed": seed,
-        "documents_by_source": {name: len(source.documents) for name, source in sources.items()},
+        "documents_by_source": {name: len(source) for name, source in sources.items()},
         "weighed_on": dict(Counter(one.source for one in read)),
     }
     checkpoint = scanner.checkpoint
@@ -244,16 +244,10 @@ def put_into_checkpoint(
     settings = replace(checkpoint.settings, meaning=weights, training=trained)
     words = checkpoint.word_vectors
     save_checkpoint(
-        out,
-        checkpoint.model,
-        settings,
-        checkpoint.tokenizer,
-        torch.bfloat16,
-        word_vectors=words,
-        encoder=file,
-    )
+        out, checkpoint.model, settings, checkpoint.tokenizer, torch.bfloat16, word_vectors=words, encoder=file
+    )  # fmt: skip
     if "stage" in trained:
         write_model_card(out, checkpoint.model, settings, words)
     for state in states:
-        state.unlink(missing_ok=True)
+        shutil.rmtree(state, ignore_errors=True)
     notify(f"{out}: weights {weights}")

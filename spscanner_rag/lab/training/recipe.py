@@ -65,9 +65,6 @@ class Recipe:
     """From scratch: size of the vocabulary."""
     reanchor_tokens: int = 0
     """From scratch: repeat the question after this many document tokens; 0 never."""
-    embedding_start: bool = False
-    recall_start: bool = False
-    """From scratch: start the embedding from the word vectors; layers so that a token recalls those like it."""
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False

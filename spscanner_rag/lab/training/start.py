@@ -1,5 +1,6 @@
 """The checkpoint that training starts from: a base, or a model and tokenizer from nothing."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +10,20 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_rag.baselines.rerankers import RERANKER
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.checkpoint.file_access import TOKENIZER, WORD_VECTORS, read_json, read_word_vectors
+from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
+    DIGESTS,
+    PICKLED,
+    TOKENIZER,
+    WORD_VECTORS,
+    read_json,
+    read_word_vectors,
+)
 from spscanner_rag.checkpoint.load import SCANNER, Layout
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.unfinished import whole_file
+from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.initial_weights import start_embedding, start_recall
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -43,16 +52,9 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
     if recipe.stage == "embedder" and files.base is None:
         raise ValueError('stage is "embedder" with --config; expected --base with an embedding model')
     if files.config is not None:
-        shape = _read_shape(files.config, recipe.vocab_size, recipe)
-        if recipe.recall_start and shape.mixer is not None:
-            raise ValueError(
-                f"recall_start is true, but {files.config} is of Mamba-1; expected false, or Mamba-2"
-            )
+        _read_shape(files.config, recipe.vocab_size, recipe)
     else:
         locate(files.base)
-    for name, part in (("embedding_start", "embedding is"), ("recall_start", "layers are")):
-        if getattr(recipe, name) and files.config is None:
-            raise ValueError(f"{name} is true with --base, whose {part} trained; expected --config")
 
 
 def start_checkpoint(
@@ -66,9 +68,8 @@ def start_checkpoint(
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
     torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel
-    layout = _layout(recipe)
     loaded = load_checkpoint(
-        files.base, device=device, dtype=torch.float32, require_head=False, layout=layout
+        files.base, device=device, dtype=torch.float32, require_head=False, layout=_layout(recipe)
     )
     base = replace(loaded, meaning=None)  # it learns and is measured alone; its encoder stays as it is
     own = base.settings
@@ -106,21 +107,9 @@ def _from_nothing(
     config = _read_shape(files.config, tokenizer.get_vocab_size(), recipe)
     settings = _read_as(ScannerSettings(), recipe)
     torch.manual_seed(recipe.seed)
-    model = new_model(config, settings)
-    if recipe.embedding_start:
-        start_embedding(model, tokenizer, _bundled_table(), recipe.seed)
-    if recipe.recall_start:
-        start_recall(model, recipe.seed)
+    model, source = new_model(config, settings).to(device), str(files.config)
     table = _bundled_table() if settings.soft else None
-    return Checkpoint(
-        model.to(device),
-        settings,
-        tokenizer,
-        str(files.config),
-        files.out,
-        published=False,
-        word_vectors=table,
-    )
+    return Checkpoint(model, settings, tokenizer, source, files.out, published=False, word_vectors=table)
 
 
 def _layout(recipe: Recipe) -> Layout:
@@ -140,17 +129,14 @@ def _bundled_table() -> WordVectors:
 
 def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
-    model = new_model(base.model.config, settings)
-    model.to(base.model.device)
-    own = base.model.state_dict()
-    wanted = model.state_dict()
+    model = new_model(base.model.config, settings).to(base.model.device)
     if model.match_embedding is not None:
         torch.nn.init.zeros_(model.match_embedding.weight)
     if model.lexical_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.lexical_prior.weight)
     if model.soft_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.soft_prior.bias)
-    model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
+    model.load_state_dict(base.model.state_dict(), strict=False)
     table = (base.word_vectors or _bundled_table()) if settings.soft else None
     return replace(base, model=model, settings=settings, word_vectors=table)
 
@@ -158,3 +144,35 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
 def _read_as(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
     parts = {part: getattr(recipe, f"lexical_{part}") for part in _LEXICAL}
     return replace(settings, reanchor_tokens=recipe.reanchor_tokens or None, text_weight=0.0, **parts)
+
+
+def inputs_of(files: RunFiles) -> dict[str, str]:
+    """SHA-256 of the files of each option that a run learns from, about 1.3 seconds for each gigabyte.
+
+    A run resumes only with the same content; paths may change. Files that do not exist are left out: the stage
+    refuses them. Files of a base whose digests are in its ``config.json`` are not read for this, since loading
+    checks them.
+    """
+    return {
+        "--data": _digest(files.data),
+        "--validation": _digest(files.validation),
+        "--base": _digest([] if files.base is None else _of_checkpoint(current_files(locate(files.base)))),
+        "--config": _digest([files.config] if files.config else []),
+        "--word-vectors": _digest([]),  # an option of before: the state of a run that had it is refused
+    }
+
+
+def _of_checkpoint(folder: Path) -> list[Path]:
+    section = read_json(folder / CONFIG).get("spscanner")
+    recorded = section.get(DIGESTS) if isinstance(section, dict) else None
+    checked = recorded if isinstance(recorded, dict) else {}
+    weights = [PICKLED, *sorted(path.name for path in folder.glob("*.safetensors"))]
+    return [folder / name for name in (CONFIG, TOKENIZER, WORD_VECTORS, *weights) if name not in checked]
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in filter(Path.is_file, paths):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

@@ -13,14 +13,16 @@ from torch import Tensor
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.files.writing import append_records
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.inputs import inputs_of
-from spscanner_rag.lab.training.loop import StepReport, Trainer
+from spscanner_rag.lab.training.loop import StepReport, Trainer, read_state
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
-from spscanner_rag.lab.training.stages.reranker import RerankerStage
-from spscanner_rag.lab.training.stages.transformer import EmbedderStage, TransformerStage, is_transformer
-from spscanner_rag.lab.training.start import RunFiles, check_start
-from spscanner_rag.lab.training.state_file import read_state
+from spscanner_rag.lab.training.stages.reranker import (
+    EmbedderStage,
+    RerankerStage,
+    TransformerStage,
+    is_transformer,
+)
+from spscanner_rag.lab.training.start import RunFiles, check_start, inputs_of
 from spscanner_rag.scan.devices import choose
 
 OnStep = Callable[[StepReport], object]

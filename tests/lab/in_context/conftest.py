@@ -8,8 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from spscanner_rag.lab.in_context.layout import Layout
-from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
+from spscanner_rag.lab.in_context.model import BlockSearchModel, Layout, ReadingSettings
 
 TEXTS = [
     "The keeper signed the treaty.",

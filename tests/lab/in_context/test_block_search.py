@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.in_context.block_search import BEAM, BlockSearch, Found, logits_of, read_corpus, search
-from spscanner_rag.lab.in_context.layout import digits_of
-from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.in_context.model import BlockSearchModel, digits_of
 from spscanner_rag.lab.retriever_names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from tests.lab.in_context.conftest import TEXTS, with_settings

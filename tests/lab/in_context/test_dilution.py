@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.lab.in_context.dilution import dilution
-from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.in_context.model import BlockSearchModel, dilution
 from tests.lab.evaluation.test_judged import folder_of
 from tests.lab.in_context.conftest import TEXTS, with_settings
 from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask

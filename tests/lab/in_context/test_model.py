@@ -8,14 +8,15 @@ import torch
 from tokenizers import Tokenizer, models
 from torch import Tensor
 
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
 from spscanner_rag.lab.in_context.model import (
+    DOCUMENT_TOKENS,
     SETTINGS_FILE,
     STARTS,
     Attended,
     BlockSearchModel,
     DocumentKeys,
     Gate,
+    Layout,
     ReadingSettings,
     max_similarities,
     query_attention,

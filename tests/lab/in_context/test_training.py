@@ -26,7 +26,7 @@ from spscanner_rag.lab.in_context.training import (
     sampled_digits,
     word_scores,
 )
-from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.data.examples import PassageColumn
 from spscanner_rag.lab.training.loop import Trainer
 from spscanner_rag.lab.training.recipe import Recipe
 from tests.lab.in_context.conftest import TEXTS, small

@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
-from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.examples import DocumentStore
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter

@@ -1,6 +1,7 @@
 """Training an encoder, weighing its cosines, and putting it into a checkpoint."""
 
 import random
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,7 @@ import torch
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.lab.evidence.questions import is_held_out
 from spscanner_rag.lab.training import encoder
-from spscanner_rag.lab.training.cross_reader import CrossTraining
-from spscanner_rag.lab.training.encoder import EncoderTraining, Source, Stretch, read_sources
+from spscanner_rag.lab.training.encoder import CrossTraining, EncoderTraining, Source, Stretch, read_sources
 from tests.lab.training.letters import DOCUMENTS
 
 
@@ -27,7 +27,7 @@ def test_a_tenth_is_set_aside(encoder_file: EncoderFile, sources: dict[str, Sour
     held_out = [one.doc_id for one in DOCUMENTS if is_held_out(one.doc_id)]
     assert len(aside) == 4  # a tenth of the documents asked for
     assert {one.doc_id for one in aside} < set(held_out)
-    assert len(sources["letters"].documents) == 40 - len(held_out)
+    assert len(sources["letters"]) == 40 - len(held_out)
     with pytest.raises(ValueError, match="evidence"):
         read_sources([], tokens, 40)
 
@@ -50,32 +50,30 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(encoder, "LEARNING_RATE", 3e-3)
-    monkeypatch.setattr(encoder, "WARMUP_STEPS", 1)
-    whole = kind(encoder_file, sources, 24, seed=3)
-    whole.run(tmp_path / "whole", lambda step, loss: None)
-    assert np.mean(whole.losses[-6:]) < np.mean(whole.losses[:6])
-
-    def stop(step: int, loss: float) -> None:
-        if step == 21:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        kind(encoder_file, sources, 24, seed=3).run(tmp_path / "part", stop, every=4)
-    again, steps = kind(encoder_file, sources, 24, seed=3), list[int]()
-    again.run(tmp_path / "part", lambda step, loss: steps.append(step), every=4)
-    assert steps == [21, 22, 23, 24]
-    for name, weight in (whole.weights | whole.own).items():
-        assert torch.equal(weight, (again.weights | again.own)[name]), name
+    whole = kind(encoder_file, sources, seed=3)
+    losses = [report.loss for report in whole.trainer(tmp_path / "whole", 24).run()]
+    assert np.mean(losses[-6:]) < np.mean(losses[:6])
+    part = kind(encoder_file, sources, seed=3)
+    trainer = part.trainer(tmp_path / "part", 24)
+    for _ in islice(trainer.run(), 21):
+        pass
+    trainer.save()
+    again = kind(encoder_file, sources, seed=3)
+    assert [report.step for report in again.trainer(tmp_path / "part", 24).run()] == [22, 23, 24]
+    for (name, weight), other in zip(whole.named_parameters(), again.parameters(), strict=True):
+        assert torch.equal(weight, other), name
     frozen = "embeddings.word_embeddings.weight"
     assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
-    with pytest.raises(ValueError, match="other steps"):
-        kind(encoder_file, sources, 25, seed=3).run(tmp_path / "part", lambda step, loss: None)
+    with pytest.raises(ValueError, match="other recipe: seed was 3"):
+        kind(encoder_file, sources, seed=4).trainer(tmp_path / "part", 24)
+    with pytest.raises(ValueError, match="other inputs: sources"):
+        kind(encoder_file, {"others": sources["letters"]}, seed=3).trainer(tmp_path / "part", 24)
 
 
 def test_an_untrained_cross_reader_gives_the_cosine_of_what_is_read_together(
     encoder_file: EncoderFile, sources: dict[str, Source]
 ) -> None:
-    file = encoder_file._replace(cross=CrossTraining(encoder_file, sources, 1).cross())
+    file = encoder_file._replace(cross=CrossTraining(encoder_file, sources).cross())
     reader, encoder = file.loaded_cross("cpu", torch.float32), file.loaded("", "cpu", torch.float32)
     assert reader is not None
     question, sentence = (encoder.ids(text) for text in ("who signed?", "He signed the treaty."))

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.examples import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective, passes, unit_states
+from spscanner_rag.lab.training.stages.evidence import EvidenceObjective, evidence_loss, passes, unit_states
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence
@@ -35,13 +34,13 @@ def test_every_sequence_is_read_once_and_a_pass_is_within_its_limit(
 
 def test_padding_leaves_the_gradients(tiny_checkpoint: Path, store: DocumentStore, reading: Reading) -> None:
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
-    objective = EvidenceObjective(ExampleSource(store, reading, recipe), recipe)
+    objective = EvidenceObjective(store, reading, recipe)
     examples = [objective.example(number, 64) for number in range(4)]
 
     def gradients(reads: list[list[int]]) -> dict[str, torch.Tensor]:
         model = load_model(tiny_checkpoint).requires_grad_(True)
         for one in reads:
-            objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
+            evidence_loss(model, examples, one, recipe).backward()  # type: ignore[no-untyped-call]
         return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
     expected, found = gradients([[0], [1], [2], [3]]), gradients([[0, 1], [2, 3]])

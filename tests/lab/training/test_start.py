@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.start import RunFiles, check_start, start_checkpoint, train_tokenizer
+from spscanner_rag.lab.training.start import (
+    RunFiles,
+    check_start,
+    inputs_of,
+    start_checkpoint,
+    train_tokenizer,
+)
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
 from tests.lab.training.conftest import SHAPE
@@ -118,27 +125,12 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         assert again.word_vectors is not None
 
 
-@pytest.mark.parametrize("start", ["embedding_start", "recall_start"])
-def test_a_base_has_started(tmp_path: Path, tiny_checkpoint: Path, start: str) -> None:
-    with pytest.raises(ValueError, match=f"{start} is true with --base, whose .* trained"):
-        check_start(files(tmp_path, tiny_checkpoint), Recipe(**{start: True}))
-
-
-def test_from_nothing_with_word_vectors_and_layers_that_recall(
+def test_a_soft_scanner_from_nothing_has_word_vectors(
     tmp_path: Path, shape: Path, documents: list[Document]
 ) -> None:
-    given = files(tmp_path / "out", config=shape)
-    soft = start_checkpoint(given, SOFT, documents, CPU)
+    soft = start_checkpoint(files(tmp_path / "out", config=shape), SOFT, documents, CPU)
     assert soft.word_vectors is not None
     assert soft.settings.soft
-    plain, layer = soft.model.state_dict(), "backbone.layers.0.mixer."
-    parts = ("in_proj.weight", "conv1d.weight", "conv1d.bias", "dt_bias", "A_log", "D")
-    for key, changed in (
-        ("embedding_start", {"backbone.embedding.weight"}),
-        ("recall_start", {layer + name for name in parts}),
-    ):
-        started = start_checkpoint(given, replace(SOFT, **{key: True}), documents, CPU).model.state_dict()
-        assert {name for name, value in started.items() if not torch.equal(value, plain[name])} == changed
 
 
 def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_is_the_base_s(
@@ -184,6 +176,77 @@ def test_a_start_that_cannot_be_is_refused_before_data_is_read(
     shape.write_text(json.dumps(SHAPE | {"d_model": 17}))
     with pytest.raises(ValueError, match=r"shape\.json: ssm_cfg\.headdim"):
         check_start(files(tmp_path, config=shape), LEXICAL)
+
+
+# What a run learns from, by content
+
+
+@pytest.fixture
+def run_files(tmp_path: Path) -> RunFiles:
+    for name in ("a.jsonl", "b.jsonl", "dev.jsonl", "shape.json"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    return files_in(tmp_path, "a.jsonl")
+
+
+def files_in(folder: Path, first: str) -> RunFiles:
+    data, out = [folder / first, folder / "b.jsonl"], folder / "out"
+    return RunFiles(data, [folder / "dev.jsonl"], out, None, folder / "shape.json")
+
+
+def changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    return [option for option, digest in now.items() if before.get(option) != digest]
+
+
+def test_paths_may_move(run_files: RunFiles, tmp_path: Path) -> None:
+    elsewhere = Path(shutil.copytree(tmp_path, tmp_path / "elsewhere"))
+    (elsewhere / "a.jsonl").rename(elsewhere / "renamed.jsonl")
+    assert not changed(inputs_of(run_files), inputs_of(files_in(elsewhere, "renamed.jsonl")))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("a.jsonl", "--data"),
+        ("b.jsonl", "--data"),
+        ("dev.jsonl", "--validation"),
+        ("shape.json", "--config"),
+    ],
+)
+def test_other_content_is_told_by_option(run_files: RunFiles, tmp_path: Path, name: str, option: str) -> None:
+    before = inputs_of(run_files)
+    (tmp_path / name).write_text("other", encoding="utf-8")
+    assert changed(before, inputs_of(run_files)) == [option]
+
+
+def test_a_state_with_word_vectors_of_its_own_is_refused(run_files: RunFiles) -> None:
+    """They were an option once."""
+    before = inputs_of(run_files) | {"--word-vectors": "ab" * 32}
+    assert changed(before, inputs_of(run_files)) == ["--word-vectors"]
+
+
+def test_more_fewer_and_exchanged_files(run_files: RunFiles) -> None:
+    before, data = inputs_of(run_files), list(run_files.data)
+    for other in (data[:1], data[::-1], [*data, data[0]], []):
+        assert changed(before, inputs_of(replace(run_files, data=other))) == ["--data"]
+
+
+def test_a_base_is_its_files(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    def of(folder: Path) -> str:
+        return inputs_of(RunFiles([], [], tmp_path, str(folder), None))["--base"]
+
+    recorded = Path(shutil.copytree(tiny_checkpoint, tmp_path / "recorded"))
+    (recorded / "model.safetensors").write_bytes(b"its digest is in config.json, and loading checks it")
+    assert of(recorded) == of(tiny_checkpoint)
+    old = Path(shutil.copytree(tiny_checkpoint, tmp_path / "old"))
+    config = json.loads((old / "config.json").read_bytes())
+    del config["spscanner"]["sha256"]
+    (old / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (old / "README.md").write_text("more", encoding="utf-8")
+    assert of(shutil.copytree(old, tmp_path / "copy")) == of(old)
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        other = Path(shutil.copytree(old, tmp_path / f"other {name}"))
+        (other / name).write_bytes((other / name).read_bytes() + b" ")
+        assert of(other) != of(old)
 
 
 TOKENIZER = train_tokenizer(["the cat sat on the mat", "the dog sat"], 270)

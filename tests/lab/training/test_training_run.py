@@ -16,11 +16,10 @@ from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoin
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.encoder.meaning import MeaningWeights
 from spscanner_rag.lab.evidence.questions import Document, is_held_out
-from spscanner_rag.lab.training.loop import LOG_FILE
+from spscanner_rag.lab.training.loop import LOG_FILE, STATE_FILE
 from spscanner_rag.lab.training.recipe import read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
 from spscanner_rag.lab.training.start import RunFiles
-from spscanner_rag.lab.training.state_file import STATE_FILE
 from spscanner_rag.lab.training.training_run import TrainingRun
 from tests.lab.training.conftest import RECIPE, SHAPE
 
@@ -127,7 +126,7 @@ def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading_and_its_enco
 
 
 def test_from_nothing_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
-    soft = "lexical_surroundings = true\nlexical_soft = true\nembedding_start = true\nrecall_start = true\n"
+    soft = "lexical_surroundings = true\nlexical_soft = true\n"
     first = written(tmp_path, "soft.toml", RECIPE + LEXICAL + soft)
     assert train(first, "--config", shape, "--data", corpus_file, "--out", tmp_path / "soft") == 0
     made = load_checkpoint(tmp_path / "soft")

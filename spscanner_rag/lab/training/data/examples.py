@@ -1,24 +1,223 @@
-"""Training examples from documents: a question, a stretch of its document and a label for every sentence."""
+"""Examples drawn from documents: stretches with labelled sentences, and columns of passages for a reranker."""
 
+import os
 import random
-from dataclasses import dataclass
+import re
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.questions import Drawn, QuestionDraw
+from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
+from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
+from spscanner_rag.lexical.words import QueryOnWords, TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.text.units import Segmenter
+
+SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
+KEPT_BYTES = 20_000_000  # of the texts in memory, which take about 300 MB when they are prepared
+HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many times as many as are wanted
 
 MAX_DRAWS = 1000
 """Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
 
-KEPT_BYTES = 20_000_000
-"""Of the texts in memory, which take about 300 MB when they are prepared."""
+LABEL_SHARE = 0.05
+"""An answer to questions about more than this share of a source's documents, and more than two, is a label such as
+"no significant difference": whether a document has these words says nothing about the question. If documents with
+them were left out, their words alone would tell a scanner which documents are right."""
+
+MOST_UNITS = 100_000
+"""A larger source is divided into collections of about this many units, each with documents from all over it;
+asking a question of more would take longer than drawing the rest of an example."""
+
+_READ_CHOICE = 4  # passages that are looked at, times HARD_CHOICE, before random ones are taken
+_FOREIGN_DRAWS = 20
+_NO_WORD = re.compile(r"\W+")
+_PIECE = re.compile(r"\.\d+$")
+
+Place = tuple[int, int]  # the number of a document, and of a question or a passage in it
+
+
+class DocumentStore:
+    """Documents by number, in the order given; a text is read from disk when it is asked for.
+
+    The file of texts has no name, so that it vanishes even when the process is killed.
+    """
+
+    def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store
+        weakref.finalize(self, self._texts.close)
+        # without text; its first byte, its length in bytes
+        self._entries: list[tuple[Document, int, int]] = []
+        position = 0
+        with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
+            for document in documents:
+                encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
+                self._texts.write(encoded)
+                self._entries.append((replace(document, text=""), position, len(encoded)))
+                position += len(encoded)
+            self._texts.flush()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Document]:
+        return (self.document(number) for number in range(len(self)))
+
+    @property
+    def bytes(self) -> int:
+        """The length of all texts."""
+        return sum(length for _, _, length in self._entries)
+
+    def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
+        """Forget documents, given by source and id; the others are renumbered."""
+        self._entries = [entry for entry in self._entries if (entry[0].source, entry[0].doc_id) not in shared]
+
+    def without_text(self, number: int) -> Document:
+        """Document ``number`` with an empty text, which spares reading it from disk."""
+        return self._entries[number][0]
+
+    def document(self, number: int) -> Document:
+        """Document ``number`` with its text."""
+        document, start, length = self._entries[number]
+        # not seek and read: forked processes share the file's position
+        text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
+        return replace(document, text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A question and the document that it is asked of."""
+
+    document: int  # its number
+    question: Question
+    answered: bool  # true if the document contains the question's evidence
+
+
+class QuestionDraw:
+    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely."""
+
+    def __init__(self, documents: DocumentStore, recipe: Recipe) -> None:
+        self._documents, self.recipe = documents, recipe
+        self._answered: dict[str, list[Place]] = {}
+        self._unanswered: dict[str, list[Place]] = {}
+        for number in range(len(documents)):
+            document = documents.without_text(number)
+            for place, question in enumerate(document.questions):
+                if not question.answerable:
+                    self._unanswered.setdefault(document.source, []).append((number, place))
+                elif question.evidence and not question.ambiguous:
+                    self._answered.setdefault(document.source, []).append((number, place))
+        self.questions_by_source = {source: len(found) for source, found in sorted(self._answered.items())}
+        factors = recipe.source_weights or {}
+        for source in sorted(factors.keys() - self.questions_by_source.keys()):
+            known = ", ".join(self.questions_by_source)
+            raise ValueError(f"source_weights names {source!r}; the data has {known}")
+        self.source_weights = {
+            source: factors.get(source, 1.0) * min(1.0, n / recipe.source_cap) ** SMOOTHING
+            for source, n in self.questions_by_source.items()
+        }
+        self._sources = [source for source, weight in self.source_weights.items() if weight]
+        if not self._sources:
+            raise ValueError("got no question with evidence to train on; see the data format in the README")
+        self._unanswered_sources = [
+            source
+            for source in self._sources
+            if source in self._unanswered or len({number for number, _ in self._answered[source]}) > 1
+        ]
+        if recipe.unanswerable_share and not self._unanswered_sources:
+            raise ValueError(
+                f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
+                '"answerable": false or two documents to exchange questions between; expected such a source, or 0'
+            )
+
+    def answered(self, draw: random.Random) -> Drawn:
+        """A question with evidence, on its document."""
+        number, place = draw.choice(self._answered[self._source(self._sources, draw)])
+        return Drawn(number, self._question(number, place), True)
+
+    def unanswered(self, draw: random.Random) -> Drawn | None:
+        """A question that a document does not answer; None if this draw found none.
+
+        A source without such questions gives one of another document, unless this one has it in the same words,
+        as contracts do.
+        """
+        source = self._source(self._unanswered_sources, draw)
+        if source in self._unanswered:
+            number, place = draw.choice(self._unanswered[source])
+            return Drawn(number, self._question(number, place), False)
+        number, _ = draw.choice(self._answered[source])
+        own = {question.text for question in self._documents.without_text(number).questions}
+        for _ in range(_FOREIGN_DRAWS):
+            other, place = draw.choice(self._answered[source])
+            question = self._question(other, place)
+            if other != number and question.text not in own:
+                return Drawn(number, question, False)
+        return None
+
+    def _question(self, number: int, place: int) -> Question:
+        return self._documents.without_text(number).questions[place]
+
+    def _source(self, sources: list[str], draw: random.Random) -> str:
+        return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
+
+
+class Negatives:
+    """Tells which texts of a source may count as having no answer to another document's question."""
+
+    def __init__(self, documents: DocumentStore) -> None:
+        self._documents = documents
+        sizes: Counter[str] = Counter()
+        given: Counter[tuple[str, str]] = Counter()
+        for number in range(len(documents)):
+            document = documents.without_text(number)
+            sizes[document.source] += 1
+            answers = {same_words(answer) for question in document.questions for answer in question.answers}
+            given.update((document.source, answer) for answer in answers)
+        self._labels = {
+            (source, answer)
+            for (source, answer), count in given.items()
+            if count > max(2, LABEL_SHARE * sizes[source])
+        }
+
+    def related(self, one: int, other: int) -> bool:
+        """True if two documents of a source, by number, are the same, pieces of one text, or of the same title."""
+        first, second = self._documents.without_text(one), self._documents.without_text(other)
+        title = same_words(first.title)
+        if title and title == same_words(second.title):
+            return True
+        return one == other or _PIECE.sub("", first.doc_id) == _PIECE.sub("", second.doc_id)
+
+    def have_answer(self, text: str, source: str, question: Question) -> bool:
+        """True if a text has an answer to a question of ``source`` that is no label, in whole words."""
+        return any(
+            re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
+            for answer in question.answers
+            if answer.strip() and (source, same_words(answer)) not in self._labels
+        )
+
+
+def same_words(text: str) -> str:
+    """The words of a text, without case and punctuation: equal for texts in the same words."""
+    return _NO_WORD.sub(" ", text).casefold().strip()
+
+
+def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
+    """BM25 of each unit of a document among its units: (units,)."""
+    return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +228,7 @@ class Example:
     relevant: NDArray[np.bool_]  # (units,)
 
 
-class ExampleSource:
+class ExampleSource(QuestionDraw):
     """An endless, repeatable supply of training examples.
 
     Example number n is the same in every run with the same documents, reading and recipe, so that a resumed run
@@ -37,9 +236,8 @@ class ExampleSource:
     """
 
     def __init__(self, documents: DocumentStore, reading: Reading, recipe: Recipe) -> None:
-        self.reading, self.recipe = reading, recipe
-        self._draw = QuestionDraw(documents, recipe)
-        self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
+        super().__init__(documents, recipe)
+        self.reading = reading
         # as many as have `KEPT_BYTES` on the average, since all are drawn
         most = max(1, KEPT_BYTES * len(documents) // max(1, documents.bytes))
         self._prepared = lru_cache(most)(lambda number: reading.prepare(documents.document(number).text))
@@ -49,7 +247,7 @@ class ExampleSource:
         draw, share = random.Random(f"{self.recipe.seed}-{number}"), self.recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = self._draw.answered(draw) if answered else self._draw.unanswered(draw)
+            drawn = self.answered(draw) if answered else self.unanswered(draw)
             example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
@@ -96,3 +294,112 @@ def full_stretch(
     first = int(np.searchsorted(unit_ends, begin))
     last = int(np.searchsorted(unit_ends, begin + room, side="right")) - 1
     return min(first, centre), max(min(last, len(unit_ends) - 1), centre)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageColumn:
+    """A question and passages, of which the first answers it."""
+
+    question: str
+    passages: tuple[str, ...]
+
+
+class PassageDraw(QuestionDraw):
+    """An endless, repeatable supply of questions with passages: number n is the same in every run.
+
+    The passages of all documents of a source are ranked by BM25. A passage with an answer to the question is no
+    negative, nor is one of another document that belongs to the same text. Words are counted once, some 4 s for
+    14 MB of text.
+    """
+
+    def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter) -> None:
+        super().__init__(documents, recipe)
+        self._negatives = Negatives(documents)
+        # by the number of a document: the characters at which its units start; the index of its source, or of the
+        # part of it that has this document, and the documents in there
+        self._starts: dict[int, NDArray[np.int32]] = {}
+        self._index: dict[int, tuple[CollectionIndex, list[int]]] = {}
+        sources = [documents.without_text(number).source for number in range(len(documents))]
+        for source in self._sources:
+            texts = {}
+            for number in (n for n, own in enumerate(sources) if own == source):
+                units = segmenter.segment(documents.document(number).text)
+                texts[number] = [unit.model_text for unit in units]
+                self._starts[number] = np.array([unit.start for unit in units], np.int32)
+            parts = -(-sum(map(len, texts.values())) // MOST_UNITS)
+            for part in range(parts):
+                numbers = list(texts)[part::parts]
+                index = CollectionIndex.of([texts[number] for number in numbers])
+                self._index.update(dict.fromkeys(numbers, (index, numbers)))
+
+    def column(self, number: int) -> PassageColumn:
+        """Column ``number``; ``ValueError`` if none of many questions has a passage to tell its answer from."""
+        draw = random.Random(f"{self.recipe.seed}-{number}")
+        for _ in range(MAX_DRAWS):
+            drawn = self.answered(draw)
+            places = self._places(drawn, draw)
+            if places is not None:
+                return PassageColumn(drawn.question.text.strip(), tuple(map(self._passage, places)))
+        raise ValueError(
+            f"none of {MAX_DRAWS} drawn questions has a passage without its answer; expected documents of "
+            "several paragraphs, or smaller passages"
+        )
+
+    def _places(self, drawn: Drawn, draw: random.Random) -> list[Place] | None:
+        """A passage with evidence and then the negatives; None if one or the other does not exist."""
+        starts = self._starts[drawn.document]
+        stops = np.append(starts[1:], np.iinfo(np.int32).max)
+        relevant = relevant_units(starts, stops, drawn.question.evidence)
+        if not relevant.any():
+            return None
+        right = (drawn.document, int(draw.choice(np.flatnonzero(relevant))))
+        wrong = self._wrong_places(drawn, relevant, draw)
+        return [right, *wrong] if wrong or not self.recipe.rerank_negatives else None
+
+    def _wrong_places(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
+        """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""
+        wanted, found = self.recipe.rerank_negatives, dict[Place, None]()
+        hard = wanted - self.recipe.rerank_random
+        for near in self._nearest(drawn) if hard else ():
+            if self._is_negative(drawn, relevant, near):
+                found[near] = None
+            if len(found) == HARD_CHOICE * hard:
+                break
+        if len(found) > hard:
+            found = dict.fromkeys(draw.sample(list(found), hard))
+        numbers = self._index[drawn.document][1]
+        for _ in range(HARD_CHOICE * wanted):
+            if len(found) == wanted:
+                break
+            number = draw.choice(numbers)
+            units = len(self._starts[number])
+            if units:
+                place = (number, draw.randrange(units))
+                if self._is_negative(drawn, relevant, place):
+                    found[place] = None
+        return list(found)
+
+    def _nearest(self, drawn: Drawn) -> Iterator[Place]:
+        index, numbers = self._index[drawn.document]
+        firsts = np.cumsum([0, *(len(self._starts[number]) for number in numbers)])
+        found = lexical_scores(index.asked(drawn.question.text), PLAIN_MATCH)
+        scores = found.bm25[0]  # (passages of the source,)
+        most = HARD_CHOICE * _READ_CHOICE * self.recipe.rerank_negatives
+        best = np.argsort(-scores, kind="stable")[:most]
+        texts = np.searchsorted(firsts, best, side="right") - 1
+        return ((numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True))
+
+    def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
+        number, unit = place
+        own = number == drawn.document
+        if relevant[unit] if own else self._negatives.related(drawn.document, number):
+            return False
+        source = self._documents.without_text(number).source
+        text = self._passage(place)
+        return bool(text) and not self._negatives.have_answer(text, source, drawn.question)
+
+    def _passage(self, place: Place) -> str:
+        number, unit = place
+        starts = self._starts[number]
+        stop = int(starts[unit + 1]) if unit + 1 < len(starts) else None
+        return self._documents.document(number).text[int(starts[unit]) : stop].strip()

@@ -1,14 +1,20 @@
 """The evidence stage: questions with known evidence, from files to a scanner."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
+from spscanner_rag.lab.evidence.calibration import fit_platt
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.lab.evidence.questions import (
     Asked,
     Document,
@@ -19,19 +25,165 @@ from spscanner_rag.lab.evidence.questions import (
     sample_questions,
 )
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
-from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, DocumentStore
-from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.examples import (
+    DocumentStore,
+    Example,
+    ExampleSource,
+    PassageDraw,
+)
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import Batch, TokenSequence, group_by_length, read_logits
+from spscanner_rag.results.coverage import relevant_units
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scanner import Scanner
 
-CHOICE_CUTOFF = 10  # weights are chosen by macro recall at this many sentences
+
+def labelled_logits(
+    scanner: Scanner, asked: Iterable[Asked]
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
+    """Logits of the whole document for each question with evidence in units, and which are relevant: (units,)."""
+    for document, questions in by_document(asked):
+        results = scanner.scan_many([(question.text, document.text) for question in questions])
+        for question, result in zip(questions, results, strict=True):
+            relevant = relevant_units(result.starts, result.ends, question.evidence)
+            if relevant.any():
+                yield result.logits, relevant
+
+
+def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
+    """Scale and shift the logits of a scanner in its head, in place, by Platt scaling; no rank changes.
+
+    The loss reads short stretches, most with evidence, and weighs relevant sentences more, so without this the
+    probabilities of a whole document come out too high. None, and nothing is changed, if there is too little to
+    learn or relevant sentences do not score higher.
+    """
+    logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
+    for found, relevant in labelled_logits(scanner, asked):
+        logits.append(found)
+        marks.append(relevant)
+    try:
+        scale, shift = fit_platt(np.concatenate(logits), np.concatenate(marks))
+    except ValueError:
+        return None
+    if scale <= 0:
+        return None
+    model = scanner.checkpoint.model
+    assert model.binary_head is not None
+    with torch.no_grad():
+        parts = (model.binary_head, model.lexical_prior, model.surroundings, model.soft_prior)
+        for part in filter(None, parts):
+            for parameter in part.parameters():
+                parameter.mul_(scale)
+        model.binary_head.bias.add_(shift)
+    return scale, shift
+
+
+def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
+    """The b for which ``sigmoid(logits + b)``, (sentences,), has the least weighted log loss; 0 for one kind.
+
+    The logits of a calibrated base are too low for the loss, by this constant, which the loss adds; otherwise the
+    first steps would only raise all logits and damage the base.
+    """
+    if relevant.all() or not relevant.any() or not positive_weight > 0:
+        return 0.0
+    x = logits.astype(np.float64)
+    weights = np.where(relevant, positive_weight, 1.0)
+    # the loss is convex in b, and its slope is negative at the lower end and positive at the upper
+    reach = abs(x).max() + abs(np.log(weights[relevant].sum() / weights[~relevant].sum())) + 1.0
+    low, high = -reach, reach
+    for _ in range(60):
+        middle = (low + high) / 2
+        if (weights * (sigmoid(x + middle) - relevant)).sum() < 0:
+            low = middle
+        else:
+            high = middle
+    return float((low + high) / 2)
+
+
+class EvidenceObjective(ExampleSource):
+    """The relevance of sentences, learned from labels; ``shift`` is added to the logits in the binary loss."""
+
+    shift = 0.0
+
+    def tokens(self, example: Example) -> int:
+        """The number of tokens in the sequence."""
+        return len(example.sequence.input_ids)
+
+    def losses(self, model: ScannerModel, examples: Sequence[Example]) -> Iterator[Tensor]:
+        """The parts of a step's loss, a pass each."""
+        lengths = list(map(self.tokens, examples))
+        for members in passes(lengths, self.recipe.tokens_per_pass, model.kernels.packs):
+            yield evidence_loss(model, examples, members, self.recipe, self.shift)
+
+
+def evidence_loss(
+    model: ScannerModel,
+    examples: Sequence[Example],
+    members: Sequence[int],
+    recipe: Recipe,
+    shift: float = 0.0,
+) -> Tensor:
+    """Binary and ranking loss of some of the examples of a step, read in one pass."""
+    units = sum(len(example.relevant) for example in examples)
+    weight = torch.tensor(recipe.positive_weight, device=model.device)
+    loss = torch.zeros((), device=model.device)
+    read = [examples[number] for number in members]
+    ends = unit_states(model, [example.sequence for example in read], recipe.dtype)
+    for example, states in zip(read, ends, strict=True):
+        prior = example.sequence.prior
+        logits = model.score(states, None if prior is None else torch.from_numpy(prior).to(model.device))
+        relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(model.device)  # (units,)
+        binary = F.binary_cross_entropy_with_logits(
+            logits + shift, relevant, pos_weight=weight, reduction="sum"
+        )  # the ranking does not see the shift
+        loss = loss + binary / units
+        if recipe.ranking_weight and example.relevant.any():  # without evidence there is no ranking to learn
+            ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
+            loss = loss + recipe.ranking_weight * ranking / len(examples)
+    return loss
+
+
+def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[int]]:
+    """Divide sequences into passes of ``most_tokens``, padding included, or one; ``packs``: the kernels pack."""
+    if not packs:
+        return group_by_length(lengths, most_tokens)
+    found: list[list[int]] = []
+    total = 0
+    for number, tokens in enumerate(lengths):
+        total += tokens
+        if not found or total > most_tokens:
+            found.append([])
+            total = tokens
+        found[-1].append(number)
+    return found
+
+
+def unit_states(model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str) -> list[Tensor]:
+    """Hidden states at the unit ends of sequences read in one pass: (units, d_model) each, float32.
+
+    ``dtype`` is that of matrix products. Sequences are packed in one row if the kernels can, else padded.
+    """
+    batch = Batch.of(sequences, packed=model.kernels.packs)
+
+    def moved(values: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(values).to(model.device)
+
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        hidden, _ = model(
+            moved(batch.input_ids),
+            None,
+            None if batch.match_classes is None else moved(batch.match_classes),
+            match_features=None if batch.match_features is None else moved(batch.match_features),
+            sequence_index=None if batch.numbers is None else moved(batch.numbers[None]),
+            at=(moved(batch.at[0]), moved(batch.at[1])),
+        )
+    return list(hidden.float().split([len(sequence.positions) for sequence in sequences]))
+
 
 _SHIFT_STEPS = 3  # steps whose examples decide the shift of a base's logits in the loss
 
@@ -44,22 +196,14 @@ class Validation:
     measures: dict[str, dict[str, float]]  # by source and name
     lines: tuple[str, ...]  # the measures as text for people to read
 
-    @classmethod
-    def of(
-        cls, choice: float, measures: dict[str, dict[str, float]], title: str, mark: str = ""
-    ) -> "Validation":
-        """The measures, shares of 1, with a line for each source, in which names begin with ``mark``."""
-        lines = (
-            f"{title}  {'  '.join(f'{mark}{k} {100 * value:5.1f}' for k, value in values.items())}  {source}"
-            for source, values in measures.items()
-        )
-        return cls(choice, measures, tuple(lines))
-
 
 class EvidenceStage:
     """Trains a scanner on questions of ``--data``."""
 
     measured = "validation_recall"  # the key of the validation's measures in the checkpoint's training record
+    title, mark = "recall", "@"  # of a line that shows them
+    names = tuple(map(str, CUTOFFS))
+    choice = "10"  # the measure whose mean over sources weights are chosen by
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
@@ -80,18 +224,19 @@ class EvidenceStage:
     def objective(self, start: Checkpoint) -> Objective:
         """The relevance of sentences."""
         recipe = self._recipe
-        self._drawn = source = ExampleSource(self._documents, Scanner(start).reading, recipe)
-        shift = 0.0
+        self._drawn = objective = EvidenceObjective(self._documents, Scanner(start).reading, recipe)
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
-            first = [source.example(number, min(recipe.sequence_tokens)) for number in numbers]
-            shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
-        return EvidenceObjective(source, recipe, shift)
+            first = [objective.example(number, min(recipe.sequence_tokens)) for number in numbers]
+            read = read_logits(start.model, [example.sequence for example in first], recipe.tokens_per_pass)
+            relevant = np.concatenate([example.relevant for example in first])
+            objective.shift = fitted_shift(np.concatenate(read), relevant, recipe.positive_weight)
+        return objective
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint, calibrated if the recipe has ``calibration_questions``; called before it is saved."""
         most = self._recipe.calibration_questions
-        if most:
+        if most and self._recipe.stage == "evidence":
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))
             self._notify(
                 "not calibrated: too few questions, or their evidence scores no higher than the rest"
@@ -109,13 +254,27 @@ class EvidenceStage:
             yield from ((whole, question) for question in questions)
 
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
-        """Recall of evidence sentences."""
-        sample = self._validation_sample(final)
+        """Mean measures by source, and their mean over sources under "macro"; None without questions."""
+        recipe = self._recipe
+        most = recipe.final_validation_questions if final else recipe.validation_questions
+        sample = sample_questions(self.held_out, most, recipe.seed)
         if not sample:
             return None
-        recalls = validate(Scanner(checkpoint), sample)
-        measures = {source: {str(k): value for k, value in own.items()} for source, own in recalls.items()}
-        return Validation.of(recalls["macro"][CHOICE_CUTOFF], measures, "recall", "@")
+        measures = {
+            source: mean_measures(self.measure(checkpoint, asked), self.names)
+            for source, asked in sample.items()
+        }
+        measures["macro"] = mean_measures(measures.values(), self.names)
+        lines = (
+            f"{self.title}  {'  '.join(f'{self.mark}{k} {100 * v:5.1f}' for k, v in values.items())}  {source}"
+            for source, values in measures.items()
+        )
+        return Validation(measures["macro"][self.choice], measures, tuple(lines))
+
+    def measure(self, checkpoint: Checkpoint, asked: Sequence[Asked]) -> list[dict[str, float]]:
+        """Recall of each question's evidence sentences."""
+        found = [recall_at(*labelled) for labelled in labelled_logits(Scanner(checkpoint), asked)]
+        return [{str(k): value for k, value in own.items()} for own in found]
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write checkpoint and model card."""
@@ -131,10 +290,11 @@ class EvidenceStage:
         assert self._drawn is not None
         return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
 
-    def _validation_sample(self, final: bool) -> dict[str, list[Asked]]:
-        recipe = self._recipe
-        most = recipe.final_validation_questions if final else recipe.validation_questions
-        return sample_questions(self.held_out, most, recipe.seed)
+
+def mean_measures(values: Iterable[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
+    """The mean of each measure; 0 without values."""
+    rows = list(values)
+    return {name: float(np.mean([row[name] for row in rows])) if rows else 0.0 for name in names}
 
 
 def set_aside(
@@ -154,7 +314,7 @@ def _check_files(files: RunFiles) -> None:
     for path in chain(files.data, files.validation):
         if not path.is_file():
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
-        if path.name.endswith(TEXT_SUFFIXES):
+        if path.name.endswith((".txt", ".txt.gz", ".txt.xz")):
             raise ValueError(
                 f"{path}: got plain text; expected questions, which `spscanner synthesize` makes"
             )

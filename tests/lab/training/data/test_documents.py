@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.examples import DocumentStore
 
 
 @settings(max_examples=25)

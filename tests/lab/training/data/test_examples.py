@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data import examples as examples_module
-from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.examples import ExampleSource, full_stretch
+from spscanner_rag.lab.training.data.examples import DocumentStore, ExampleSource, full_stretch
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.scan.prepare import Reading
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.questions import Negatives, QuestionDraw, bm25_scores
+from spscanner_rag.lab.training.data.examples import DocumentStore, Negatives, QuestionDraw, bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.lab.evidence.questions import Document, Question, sample_questions
-from spscanner_rag.lab.training.stages.calibration import calibrate, fitted_shift, mean_recall, validate
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.evidence import EvidenceStage, calibrate, fitted_shift, mean_measures
+from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
 
@@ -89,21 +91,29 @@ def test_sentences_of_one_kind_have_no_level(marks: list[bool], weight: float) -
     assert fitted_shift(np.array([1.0, -2.0]), np.array(marks), weight) == 0.0
 
 
-def test_recall_is_that_of_the_scanners_ranking(tiny_checkpoint: Path, documents: list[Document]) -> None:
-    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")
-    sample = {"walks": sample_questions(documents, 5)["walks"]}
-    recalls = validate(scanner, sample)
+def test_recall_is_that_of_the_scanners_ranking(
+    tiny_checkpoint: Path, corpus_file: Path, documents: list[Document], tmp_path: Path
+) -> None:
+    files = RunFiles([corpus_file], [], tmp_path, str(tiny_checkpoint), None)
+    stage = EvidenceStage(files, Recipe(final_validation_questions=5), torch.device("cpu"), print)
+    assert stage.validate(stage.start(), final=True) is None
+    stage.held_out = [document for document in documents if document.source == "walks"]
+    checkpoint = load_checkpoint(tiny_checkpoint, dtype=torch.float32)
+    validation = stage.validate(checkpoint, final=True)
+    assert validation is not None
     found = []
-    for document, question in sample["walks"]:
-        result = scanner.scan(question.text, document.text)
+    for document, question in sample_questions(documents, 5)["walks"]:
+        result = Scanner(checkpoint).scan(question.text, document.text)
         relevant = relevant_units(result.starts, result.ends, question.evidence)
         found.append(float(relevant[result.logits.argmax()]))
-    assert recalls["walks"][1] == pytest.approx(sum(found) / len(found))
-    assert recalls["walks"][50] == 1.0  # ten sentences
+    recalls = validation.measures
+    assert recalls["walks"]["1"] == pytest.approx(sum(found) / len(found))
+    assert recalls["walks"]["50"] == 1.0  # ten sentences
     assert recalls["macro"] == recalls["walks"]
+    assert validation.choice == recalls["macro"]["10"]
 
 
 def test_the_macro_mean_counts_sources_alike() -> None:
-    values = [{1: 0.0, 5: 0.2, 10: 0.4, 50: 1.0}, {1: 1.0, 5: 0.4, 10: 0.4, 50: 1.0}]
-    assert mean_recall(values) == pytest.approx({1: 0.5, 5: 0.3, 10: 0.4, 50: 1.0})
-    assert mean_recall([]) == {1: 0.0, 5: 0.0, 10: 0.0, 50: 0.0}
+    values = [{"1": 0.0, "10": 0.4}, {"1": 1.0, "10": 0.4}]
+    assert mean_measures(values, ["1", "10"]) == pytest.approx({"1": 0.5, "10": 0.4})
+    assert mean_measures([], ["1"]) == {"1": 0.0}

@@ -13,9 +13,9 @@ from torch.nn import functional as F
 
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.data.examples import PassageColumn
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EmbedderObjective
+from spscanner_rag.lab.training.stages.reranker import EmbedderObjective
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lab.training.training_run import TrainingRun
 from tests.lab.training.stages.test_reranker import written

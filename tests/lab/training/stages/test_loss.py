@@ -1,6 +1,5 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -8,14 +7,13 @@ import torch
 from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.lab.training.data.examples import Example, ExampleSource
+from spscanner_rag.lab.training.data.examples import Example
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import EvidenceObjective
+from spscanner_rag.lab.training.stages.evidence import evidence_loss
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
 POSITIONS = np.array([9, 19, 29])
-NO_SOURCE = cast(ExampleSource, None)  # a loss draws no examples
 
 
 def example(relevant: list[bool], seed: int = 0) -> Example:
@@ -31,8 +29,7 @@ def example(relevant: list[bool], seed: int = 0) -> Example:
 
 def loss(checkpoint: Path, recipe: Recipe, *examples: Example) -> float:
     model = load_model(checkpoint)
-    together = range(len(examples))
-    return EvidenceObjective(NO_SOURCE, recipe).loss(model, examples, together).item()
+    return evidence_loss(model, examples, range(len(examples)), recipe).item()
 
 
 def logits(checkpoint: Path, given: Example) -> torch.Tensor:
@@ -53,14 +50,12 @@ def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_
 def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
     recipe = replace(RECIPE, ranking_weight=0.5)
     given, model = [example([False, True, False])], load_model(tiny_checkpoint)
-    together = range(1)
-    objective = EvidenceObjective(NO_SOURCE, recipe)
-    shifted = EvidenceObjective(NO_SOURCE, recipe, shift=1.5).loss(model, given, together).item()
-    plain = objective.loss(model, given, together).item()
+    shifted = evidence_loss(model, given, [0], recipe, shift=1.5).item()
+    plain = evidence_loss(model, given, [0], recipe).item()
     assert model.binary_head is not None
     with torch.no_grad():
         model.binary_head.bias += 1.5
-    assert shifted == pytest.approx(objective.loss(model, given, together).item(), rel=1e-5)
+    assert shifted == pytest.approx(evidence_loss(model, given, [0], recipe).item(), rel=1e-5)
     assert shifted != pytest.approx(plain, rel=1e-3)
 
 

@@ -14,11 +14,15 @@ from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.rerankers import END_TOKENS, TEMPLATE, CrossEncoder, MambaReranker, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.columns import PassageDraw
-from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.examples import DocumentStore, PassageDraw
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.loss import MambaPairs, RerankerObjective
-from spscanner_rag.lab.training.stages.reranker import RerankerStage, as_reranker, validate
+from spscanner_rag.lab.training.stages.reranker import (
+    MambaPairs,
+    RerankerObjective,
+    RerankerStage,
+    as_reranker,
+    ranking,
+)
 from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
 from spscanner_rag.lab.training.training_run import TrainingRun
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -260,12 +264,11 @@ def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:
     at = text.index("Nothing")
     question = Question("q", "Who is the robin?", ((at, at + 7),))
     document = Document("d", "s", "", text, (question,))
-    reranked = validate(
-        lambda _, texts: np.zeros(len(texts), np.float32),
-        segmenter_of("passage"),
-        {"s": [(document, question)]},
+    names = RerankerStage.names
+    found = ranking(
+        lambda _, texts: np.zeros(len(texts), np.float32), segmenter_of("passage"), document, question, names
     )
-    assert reranked["s"] == {"mrr@10": 0.0, "recall@1": 0.0, "recall@10": 0.0}
+    assert [found[name] for name in names] == [0.0, 0.0, 0.0]
 
 
 def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> None:
@@ -284,13 +287,6 @@ def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> N
     assert TrainingRun(further, recipe, torch.device("cpu")).start.model.config.mixer is not None
     with pytest.raises(ValueError, match="Mamba-1 is not supported; expected Mamba2"):
         TrainingRun(further, replace(recipe, stage="evidence"), torch.device("cpu"))
-
-
-def test_layers_of_mamba_1_do_not_start_with_recall(files: RunFiles, tmp_path: Path) -> None:
-    (tmp_path / "shape.json").write_text(json.dumps(shape_of({})))
-    own = replace(files, config=tmp_path / "shape.json", out=tmp_path / "out")
-    with pytest.raises(ValueError, match=r"recall_start is true, but .* is of Mamba-1"):
-        TrainingRun(own, replace(RECIPE, recall_start=True), torch.device("cpu"))
 
 
 @pytest.mark.parametrize("labels", [1, None, 3])  # a reranker, an encoder, and a classifier of something else
