@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from spscanner_rag.apps.compare.page import render_comparisons
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.apps.compare.terminal import render_text
+from spscanner_rag.apps.compare import Comparison, Pick, Retrieval
+from spscanner_rag.apps.compare.views import render_comparisons, render_text
 from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import select_together
 from spscanner_rag.apps.pages.terminal import render_documents
@@ -69,7 +68,7 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
         picks = scanned.picks
         shown = tuple(Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1))
         both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
-        compared = Retrievals(text[:20], TextFile(query, text), both, (), (), query)
+        compared = Comparison(text[:20], TextFile(query, text), both, (), (), query)
         with attempt(f"writers: {kind}"):
             assert not INVISIBLE.search(render_documents([scanned], io.StringIO()))
             assert not INVISIBLE.search(render_text([compared], io.StringIO()))

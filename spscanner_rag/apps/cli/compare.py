@@ -91,7 +91,7 @@ def compare(
     Each FILE is a document of its own, and each retriever has one ranking over all of them.
     """
     from spscanner_rag.apps.compare.comparison import check_evidence_spans, compare_together
-    from spscanner_rag.apps.compare.terminal import retriever_progress
+    from spscanner_rag.apps.compare.views import retriever_progress
     from spscanner_rag.lab.retriever_names import scorer_of
     from spscanner_rag.scan.devices import use_threads
 
@@ -169,10 +169,10 @@ def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str
 
             return json_text(described(comparisons))
         case OutputFormat.HTML:
-            from spscanner_rag.apps.compare.page import render_comparisons
+            from spscanner_rag.apps.compare.views import render_comparisons
 
             return render_comparisons(comparisons)
         case _:
-            from spscanner_rag.apps.compare.terminal import render_text
+            from spscanner_rag.apps.compare.views import render_text
 
             return render_text(comparisons, output.stream(sys.stdout))

@@ -11,8 +11,7 @@ from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from spscanner_rag.apps.pages.html_page import page_style, render
-from spscanner_rag.apps.pages.labels import listed, short_labels
+from spscanner_rag.apps.pages.html_page import listed, render, short_labels
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.result import (
@@ -113,9 +112,8 @@ def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
     by_source = [_of_source(result, source, _asked(result, source)) for source in result.sources]
     of_all = [_of_source(result, name, f"{name}, {len(result.sources)} sources") for name in AVERAGES]
     return render(
-        "pages/templates/evaluation.html",
+        "pages/templates/evaluation",
         "Retrieval of evidence",
-        page_style("pages/templates/evaluation.css"),
         result=result,
         several=several,
         asked=asked,

@@ -1,6 +1,6 @@
 """Several retrievers on one question and document, side by side."""
 
-from spscanner_rag.apps.compare.comparison import Comparison, compare
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval
+from spscanner_rag.apps.compare.comparison import compare
+from spscanner_rag.apps.compare.views import Comparison, Pick, Retrieval
 
 __all__ = ["Comparison", "Pick", "Retrieval", "compare"]

@@ -1,17 +1,14 @@
 """Asks several retrievers one question on documents: what each picks, and at what cost."""
 
-import html
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.apps.compare.page import render_comparisons
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.apps.compare.views import Comparison, Pick, Retrieval
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -26,27 +23,6 @@ from spscanner_rag.text.units import Unit
 MOST_PICKS = 500  # the most picks of one retriever, so that a comparison stays readable
 MOST_RETRIEVERS = 8  # the most retrievers side by side
 WARM_UP = "This sentence is read before the clock starts."
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison(Retrievals):
-    """`Retrievals` that a notebook shows as a page."""
-
-    def __repr__(self) -> str:
-        names = ", ".join(retrieval.name for retrieval in self.retrievals)
-        return f"Comparison({self.query!r:.60}, characters={len(self.text)}, retrievers: {names})"
-
-    @cached_property
-    def page(self) -> str:
-        """The comparison as one self-contained HTML page."""
-        return render_comparisons([self])
-
-    def _repr_html_(self) -> str:
-        # the frame has no access to the page around it
-        return (
-            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
-            'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'
-        )
 
 
 def compare(
@@ -124,7 +100,7 @@ def compare_together(
     ]
 
 
-def described(comparisons: Sequence[Retrievals]) -> dict[str, Any]:
+def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """The comparisons for JSON: every pick of every retriever with its place."""
     return {
         "query": comparisons[0].query,

@@ -1,57 +1,59 @@
-"""Every HTML page: a jinja2 template that escapes all it shows, under a policy that lets nothing be loaded."""
+"""Every HTML page: a jinja2 template that escapes all it shows, under a policy that lets nothing be loaded.
+
+With what pages share: labels of retrievers and documents, and text with its line breaks and rows of tables.
+"""
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.text.escaping import escaped, one_line
 
 _TITLE_CHARACTERS = 200
 
+# In the name of a retriever, which may be several with + or > between them.
+_TRAILING = re.compile(r"[/\\]+(?=$|[+>]|\s\(|,\s)")
+_FOLDERS = re.compile(r"(?<=:)[^+>]*[/\\]")
+
+_BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
+"""The beginning of a paragraph or of an item of a list."""
+
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # the line between the head of a Markdown table and its body
+
 
 def render(
-    template: str,
-    title: str,
-    style: str,
-    script: str = "",
-    *,
-    also_allowed: Sequence[tuple[str, str]] = (),
-    more_policy: str = "",
-    **content: object,
+    name: str, title: str, *, also_allowed: str | None = None, more_policy: str = "", **content: object
 ) -> str:
-    """A page from a template in ``spscanner_rag/apps`` that extends ``pages/templates/layout.html``.
+    """A page from a template ``name``.html in ``spscanner_rag/apps`` that extends ``pages/templates/layout.html``.
 
     Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
-    line breaks. ``also_allowed`` has further pairs of style sheet and script that the policy allows.
+    line breaks. ``also_allowed`` is a further page whose style sheet and script the policy allows.
     """
-    styles, scripts = zip((style, script), *also_allowed, strict=True)
-    rules = ["default-src 'none'", _sources("style-src", styles)]
-    if any(scripts):
-        rules.append(_sources("script-src", scripts))
-    policy = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"]) + more_policy
-    trusted = {name: Markup(value) for name, value in
-               {"policy": policy, "style": style, "script": script}.items()}  # fmt: skip
-    return (
-        _templates()
-        .get_template(template)
-        .render(content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted)
-    )
-
-
-def page_style(name: str) -> str:
-    """A style sheet after the one of all pages: type and colours, one for each retriever."""
-    return resource("pages/templates/page.css") + resource(name)
+    allowed = [style_and_script(each) for each in (name, also_allowed) if each]
+    styles, scripts = (" ".join(map(hash_of, filter(None, own))) for own in zip(*allowed, strict=True))
+    policy = f"default-src 'none'; style-src {styles}; {f'script-src {scripts}; ' if scripts else ''}"
+    policy += f"base-uri 'none'; form-action 'none'{more_policy}"
+    trusted = dict(zip(("policy", "style", "script"), map(Markup, (policy, *allowed[0])), strict=True))
+    template = _templates().get_template(f"{name}.html")
+    return template.render(content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted)
 
 
 @cache
-def resource(name: str) -> str:
-    """A style sheet or a script, by its path in ``spscanner_rag/apps``."""
-    return files("spscanner_rag.apps").joinpath(name).read_text(encoding="utf-8")
+def style_and_script(name: str) -> tuple[str, str]:
+    """The style sheet of a page after the one of all pages (type and colours), and its script, if it has one."""
+    folder = files("spscanner_rag.apps")
+    script = folder.joinpath(f"{name}.js")
+    styles = (folder.joinpath(f"{each}.css").read_text("utf-8") for each in ("pages/templates/page", name))
+    return "".join(styles), script.read_text("utf-8") if script.is_file() else ""
 
 
 def hash_of(content: str) -> str:
@@ -74,5 +76,65 @@ def _templates() -> Environment:
     return templates
 
 
-def _sources(rule: str, contents: Sequence[str]) -> str:
-    return " ".join([rule, *map(hash_of, contents)])
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Labels such as "dense:model" for "dense:org/model"; names whose labels would be the same stay."""
+    short = [_FOLDERS.sub("", _TRAILING.sub("", name)) for name in names]
+    return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The documents' names without the folders that all of them are in; a single document keeps its path."""
+    names = [name_of(path) for path in paths]
+    if len(set(names)) < 2:
+        return names
+    folders = [name.split("/")[:-1] for name in names]
+    shared = len(list(takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))))
+    return ["/".join(name.split("/")[shared:]) for name in names]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+class Breaks:
+    """Tells line breaks that only wrap a paragraph, at 60 to 90 characters, from those that end one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lengths = [len(line) for line in text[:200_000].split("\n") if line.strip()]
+        usual = float(np.percentile(lengths, 90)) if len(lengths) >= 5 else 0.0
+        self.shortest = int(0.7 * usual) if 45 <= usual <= 100 else None
+
+    def is_soft(self, place: int) -> bool:
+        """True if the line feed at an offset wraps a paragraph."""
+        if self.shortest is None or place + 1 >= len(self.text) or _BEGINS.match(self.text, place + 1):
+            return False
+        line = self.text.rfind("\n", max(0, place - 200), place) + 1
+        return place - line >= self.shortest and (line > 0 or place < 200)
+
+    def html(self, start: int, end: int) -> Markup:
+        """A part of the text, escaped, with the breaks that wrap a paragraph inside ``<i>``."""
+        text = self.text
+        if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
+            end -= 1  # the part ends inside CR LF, which is shown as one line feed
+        parts = []
+        while (place := text.find("\n", start, end)) >= 0:
+            stop = place - 1 if place > start and text[place - 1] == "\r" else place
+            parts.append(escaped(text[start:stop]))
+            parts.append("<i>\n</i>" if self.is_soft(place) else "\n")
+            start = place + 1
+        return Markup("".join([*parts, escaped(text[start:end])]))
+
+
+def readable(text: str) -> str:
+    """Rows of Markdown tables without their lines, cells apart by "·"; other text as it is."""
+    rows = text.strip().splitlines()
+    if not rows or not all(row.strip().startswith("|") and row.strip().endswith("|") for row in rows):
+        return text
+    shown = "\n".join(
+        " · ".join(filter(None, (cell.strip() for cell in row.strip().strip("|").split("|"))))
+        for row in rows
+        if not _RULE.fullmatch(row.strip())
+    )
+    return shown or text

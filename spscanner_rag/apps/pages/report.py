@@ -9,14 +9,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from spscanner_rag.apps.pages.html_page import page_style, render, resource
-from spscanner_rag.apps.pages.labels import short_names
-from spscanner_rag.apps.pages.quotes import Breaks, readable
+from spscanner_rag.apps.pages.html_page import Breaks, readable, render, short_names
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.files.readers.pdf_passages import Picture
 from spscanner_rag.results import Passage, ScanResult
 
+REPORT = "pages/templates/report"
 LEVELS = 8  # strengths of a highlight
 STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
 THINNEST, REACH = 4, 22  # least widths of a tick and of its clickable area, in the strip's units
@@ -159,10 +158,8 @@ def render_report(
         for number, (each, name) in enumerate(zip(scanned, names, strict=True), start=1)
     ]
     return render(
-        "pages/templates/report.html",
+        REPORT,
         query,
-        report_style(),
-        report_script(),
         more_policy="; img-src data:" if pictures else "",
         inside=inside,
         sheets=list(documents[0].sheets(pictures)) if pictures else [],
@@ -189,16 +186,6 @@ def _best_of_all(documents: Sequence[_Shown], most: int = 3) -> list[tuple[_Pick
     picks = [(pick, document) for document in documents for pick in document.picks.values()]
     spread = len({document.number for _, document in picks}) > 1
     return sorted(picks, key=lambda one: one[0].rank)[:most] if spread else []
-
-
-def report_style() -> str:
-    """The page's style sheet."""
-    return page_style("pages/templates/report.css")
-
-
-def report_script() -> str:
-    """The page's script."""
-    return resource("pages/templates/report.js")
 
 
 def level_of(score: float) -> int:

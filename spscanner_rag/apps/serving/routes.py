@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 from tokenizers import Tokenizer
 
-from spscanner_rag.apps.pages.html_page import page_style, render, resource
-from spscanner_rag.apps.pages.report import render_report, report_script, report_style
+from spscanner_rag.apps.pages.html_page import render
+from spscanner_rag.apps.pages.report import REPORT, render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.reading_queue import characters_of
@@ -135,11 +135,9 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
     routes = APIRouter(tags=["page"], route_class=BoundedRoute)
     # It holds nothing secret. Its policy also binds the report that it shows, so it allows what the report needs.
     page = render(
-        "serving/front_page.html",
+        "serving/front_page",
         "spscanner",
-        page_style("serving/front_page.css"),
-        resource("serving/front_page.js"),
-        also_allowed=[(report_style(), report_script())],
+        also_allowed=REPORT,
         more_policy="; connect-src 'self'; frame-src blob:; img-src data:",
         needs_token=needs_token,
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.pages.quotes import Breaks, readable
+from spscanner_rag.apps.pages.html_page import Breaks, readable
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import render_documents

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.pages.html_page import hash_of
-from spscanner_rag.apps.pages.report import report_script, report_style
+from spscanner_rag.apps.pages.html_page import hash_of, style_and_script
+from spscanner_rag.apps.pages.report import REPORT
 from spscanner_rag.apps.serving import reading_queue, routes, service
 from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
@@ -254,7 +254,7 @@ def test_the_page_loads_nothing_and_allows_the_report_s_parts(client: httpx.Clie
     answer = client.get("/")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
-    for part in ("default-src 'none'", hash_of(report_style()), hash_of(report_script())):
+    for part in ("default-src 'none'", *map(hash_of, style_and_script(REPORT))):
         assert part in answer.text
     for part in ("src=", 'href="', 'id="token"'):
         assert part not in answer.text.partition("<script>")[0]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.pages.labels import short_labels, short_names
+from spscanner_rag.apps.pages.html_page import short_labels, short_names
 
 
 @pytest.mark.parametrize(
