@@ -11,19 +11,8 @@ from typing import Annotated
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.batch import RESULTS as BATCH_RESULTS
-from spscanner_rag.apps.cli.batch import batch
-from spscanner_rag.apps.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
-from spscanner_rag.apps.cli.compare import compare
-from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
-from spscanner_rag.apps.cli.info import info
-from spscanner_rag.apps.cli.mcp import mcp
+from spscanner_rag.apps.cli import batch, compare, evaluate, info, scan, servers, synthesize, train
 from spscanner_rag.apps.cli.options import SeveralValues, tell
-from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
-from spscanner_rag.apps.cli.serve import serve
-from spscanner_rag.apps.cli.synthesize import RESULTS as SYNTHESIS_RESULTS
-from spscanner_rag.apps.cli.synthesize import from_released, synthesize
-from spscanner_rag.apps.cli.train import encoder, train
 
 app = typer.Typer(
     name="spscanner",
@@ -33,17 +22,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog=JSON_LAYOUT)(scan)
-app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
-app.command("eval", cls=SeveralValues, epilog=RESULTS)(evaluate)
-app.command(cls=SeveralValues)(train)
-app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
-app.command()(serve)
-app.command()(mcp)
-app.command(cls=SeveralValues, epilog=SYNTHESIS_RESULTS)(synthesize)
-app.command("from-released")(from_released)
-app.command(cls=SeveralValues)(encoder)
-app.command()(info)
+app.command(epilog=scan.JSON_LAYOUT)(scan.scan)
+app.command(epilog=compare.JSON_LAYOUT)(compare.compare)
+app.command("eval", cls=SeveralValues, epilog=evaluate.RESULTS)(evaluate.evaluate)
+app.command(cls=SeveralValues)(train.train)
+app.command(cls=SeveralValues, epilog=batch.RESULTS)(batch.batch)
+app.command()(servers.serve)
+app.command()(servers.mcp)
+app.command(cls=SeveralValues, epilog=synthesize.RESULTS)(synthesize.synthesize)
+app.command("from-released")(synthesize.from_released)
+app.command(cls=SeveralValues)(train.encoder)
+app.command()(info.info)
 
 
 def _print_version(asked: bool) -> None:

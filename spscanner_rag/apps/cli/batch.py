@@ -12,12 +12,12 @@ from spscanner_rag.apps.cli.options import (
     SEGMENT_TOKENS,
     ScannerOptions,
     argument,
+    checked_selection,
     grouped,
     option,
     shows_progress,
     tell,
 )
-from spscanner_rag.apps.cli.scan import checked_selection, parse_top_k
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
 
@@ -74,7 +74,7 @@ def batch(
     from spscanner_rag.lab.evaluation.records import identity_of
 
     columns = Columns(id_column, query_column, text_column)
-    selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
+    selection = checked_selection(top_k, threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
     for note in plan.notes:

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spscanner_rag.apps.cli.documents import FILES, OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.options import (
+    FILES,
     PROGRESS,
     QUERY,
+    OutputFormat,
+    OutputOptions,
     RetrieverOptions,
     grouped,
-    names_in,
     option,
     shows_progress,
 )
@@ -43,9 +44,6 @@ whether at least half of it lies inside the picks.
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
 """Default number of picks by unit, for about the same amount of text; 1 chunk for 10 sentences is the paper's."""
 
-Settings = dict[str, tuple[str, str, int]]
-"""Retriever string, unit and number of picks, by the label of the retriever."""
-
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
 
@@ -54,18 +52,7 @@ def compare(
     files: list[str] = FILES,
     query: str = QUERY,
     *,
-    retrievers: str = option(
-        "scanner,bm25,dense",
-        "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
-        "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
-        "NAME,...",
-    ),
-    unit: str = option(
-        "sentence",
-        "sentence, chunk (300 words) or chunk:WORDS, passage, document; each retriever in each unit, a scanner "
-        "in sentences only.",
-        "UNIT,...",
-    ),
+    computes: RetrieverOptions,
     top_k: str | None = option(
         None,
         "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, 3 "
@@ -82,7 +69,6 @@ def compare(
         "the bundled checkpoint.",
         "ENCODING",
     ),
-    computes: RetrieverOptions,
     progress: bool | None = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
@@ -90,13 +76,19 @@ def compare(
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
     Each FILE is a document of its own, and each retriever has one ranking over all of them.
     """
-    from spscanner_rag.apps.compare.comparison import check_evidence_spans, compare_together
+    from spscanner_rag.apps.compare.comparison import check_evidence_spans, check_top_k, compare_together
     from spscanner_rag.apps.compare.views import retriever_progress
     from spscanner_rag.lab.retriever_names import scorer_of
     from spscanner_rag.scan.devices import use_threads
 
     check_query(query, "--query")
-    settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
+    settings = {
+        each.retriever if each.unit == "sentence" else f"{each.retriever} ({each.unit})": each
+        for each in computes.settings
+    }
+    picks = _picks(top_k, computes.units)
+    numbers = [picks[each.unit] for each in computes.settings]
+    check_top_k(numbers, len(settings))
     check_counter(count_tokens)
     spans = _parse_evidence(evidence)
     if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
@@ -104,14 +96,14 @@ def compare(
     documents = output.read(files)
     check_evidence_spans(spans, documents)
     use_threads(computes.threads)
-    scorers = {label: scorer_of(name, computes.loading(unit)) for label, (name, unit, _) in settings.items()}
+    scorers = {label: scorer_of(own.retriever, computes.loading(own.unit)) for label, own in settings.items()}
     turns = len(documents) * len(scorers)
     with retriever_progress(shows_progress(progress), turns) as started:
         comparisons = compare_together(
             query,
             documents,
             scorers,
-            top_k=[number for _, _, number in settings.values()],
+            top_k=numbers,
             evidence=spans,
             count_tokens=count_tokens,
             started=started,
@@ -119,38 +111,20 @@ def compare(
     output.write(documents, _rendered(output, comparisons))
 
 
-def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
-    """Return the settings to compare; ``ValueError`` for a bad option, before any work."""
-    from spscanner_rag.apps.compare.comparison import check_top_k
-    from spscanner_rag.baselines.base import segmenter_of
-    from spscanner_rag.lab.retriever_names import check_name, units_for
-
-    for unit in units:
-        segmenter_of(unit)  # type: ignore[arg-type]  # raises an error that lists the kinds
-    numbers = _parse_top_k(top_k, units)
-    settings: Settings = {}
-    for name in names:
-        for unit in units_for(name, units):
-            label = name if unit == "sentence" else f"{name} ({unit})"
-            settings[label] = (name, unit, numbers.get(unit, TOP_K[unit.partition(":")[0]]))
-    check_top_k([number for _, _, number in settings.values()], len(settings))
-    for name in names:
-        check_name(name)
-    return settings
-
-
-def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
+def _picks(value: str | None, units: list[str]) -> dict[str, int]:
+    """The number of picks for each unit; and for sentences, which a scanner ranks whatever the units are."""
+    picks = {unit: TOP_K[unit.partition(":")[0]] for unit in ["sentence", *units]}
     if value is None:
-        return {}
+        return picks
     words = value.split(",")
     numbers = [int(word) for word in words if re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII)]
     if len(numbers) < len(words) or len(words) not in (1, len(units)):
         raise ValueError(
             f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
         )
-    if len(numbers) == 1:  # "sentence" too: a scanner ranks sentences whatever the units are
-        return dict.fromkeys(["sentence", *units], numbers[0])
-    return dict(zip(units, numbers, strict=True))
+    if len(numbers) == 1:
+        return dict.fromkeys(picks, numbers[0])
+    return picks | dict(zip(units, numbers, strict=True))
 
 
 def _parse_evidence(value: str | None) -> list[tuple[int, int]]:

@@ -25,8 +25,8 @@ def evaluate(
     ),
     out: Path = option(..., "Folder for the results."),
     *,
-    options: EvaluationOptions,
     computes: RetrieverOptions,
+    options: EvaluationOptions,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
     from spscanner_rag.apps.cli.evaluation_run import run_evaluation

@@ -1,26 +1,15 @@
 """Options of ``spscanner eval``, which check themselves."""
 
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spscanner_rag.apps.cli.options import names_in, option
-
-if TYPE_CHECKING:
-    from spscanner_rag.lab.evaluation.settings import Setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """What is compared, on which questions, and what is measured; ``ValueError`` for options that clash."""
+    """Which questions are asked, of what, and what is measured; ``ValueError`` for options that clash."""
 
-    retrievers: str = option(
-        "scanner,bm25,dense", "Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ..."
-    )
-    unit: str = option(
-        "sentence",
-        "Comma-separated: sentence, chunk or chunk:WORDS, passage, document. The scanner has sentences only.",
-    )
     max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
     seed: int = option(0, "Decides which questions, and the intervals.", least=0)
     held_out: list[str] | None = option(
@@ -109,27 +98,6 @@ class EvaluationOptions:
         for name in names.split():
             if getattr(self, name) != declared[name].default:
                 raise ValueError(f"got --{name.replace('_', '-')} {why}")
-
-    @cached_property
-    def units(self) -> list[str]:
-        """The kinds of units."""
-        from spscanner_rag.baselines.base import segmenter_of
-
-        units = names_in("--unit", self.unit)
-        for kind in units:
-            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
-        return units
-
-    @cached_property
-    def settings(self) -> "list[Setting]":
-        """Every retriever with every unit that it ranks."""
-        from spscanner_rag.lab.evaluation.settings import settings_of
-        from spscanner_rag.lab.retriever_names import check_name
-
-        names = names_in("--retrievers", self.retrievers)
-        for name in names:
-            check_name(name)
-        return settings_of(names, self.units)
 
     @property
     def measured(self) -> tuple[int, ...]:

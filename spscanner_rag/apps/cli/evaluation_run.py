@@ -19,17 +19,7 @@ from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.writing import folder_lock, refuse_in_use
-from spscanner_rag.lab.answers.answering import (
-    AnswerSet,
-    answer_from,
-    answer_lines,
-    answer_rows,
-    answer_tables,
-    counts_of,
-    questions_with_answers,
-    retriever_sources,
-    whole_documents,
-)
+from spscanner_rag.lab.answers import answering
 from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir, write_runs
 from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments, identity_of
 from spscanner_rag.lab.evaluation.result import Result
@@ -46,7 +36,7 @@ from spscanner_rag.lab.evidence.questions import (
 )
 from spscanner_rag.lab.llm.asking import Asker, Budget, ReplyFile
 from spscanner_rag.lab.llm.language_models import named_model
-from spscanner_rag.lab.retriever_names import Options, scorer_of
+from spscanner_rag.lab.retriever_names import scorer_of
 from spscanner_rag.scan.devices import use_threads
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.escaping import one_line
@@ -60,8 +50,8 @@ def run_evaluation(
 
     What the options name is read and checked before anything is written.
     """
-    study, documents, bad = _study_of(data, options)
-    answering = None if options.answers is None else Answering(options, study)
+    study, documents, bad = _study_of(data, options, computes.settings)
+    answers = None if options.answers is None else Answering(options, study)
     run_arguments = {
         "max_questions": options.max_questions,
         "seed": options.seed,
@@ -76,7 +66,7 @@ def run_evaluation(
     check_arguments(out, run_arguments)
     titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
     use_threads(computes.threads)
-    loaded, scorers = _scorers(options, computes.loading(titles=titles), study, len(documents))
+    loaded, scorers = _scorers(computes, titles, study, len(documents))
     identities = {name: identity_of(scorer) for name, scorer in loaded.items()}
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
@@ -91,17 +81,19 @@ def run_evaluation(
         records = list(file.records.values())
         write_runs(records, [ask.setting for ask in study.asks if ask.qrels is not None], out)
         result, stopped = study.result(records), ""
-        if answering is not None:
+        if answers is not None:
             write_result(result, out, _run_facts(bad))  # what an interruption leaves
-            result, stopped = answering.added_to(result, scorers, titles, out)
+            result, stopped = answers.added_to(result, scorers, titles, out)
         write_result(result, out, _run_facts(bad))
     show_result(result, out)
     return stopped
 
 
-def _study_of(data: Sequence[Path], options: EvaluationOptions) -> tuple[Study, list[Document], int]:
+def _study_of(
+    data: Sequence[Path], options: EvaluationOptions, settings: list[Setting]
+) -> tuple[Study, list[Document], int]:
     """The study, its documents, and the number of their bad lines that were left out."""
-    settings, sample = options.settings, (options.max_questions, options.seed)
+    sample = options.max_questions, options.seed
     judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
     exact = len(data) == 1 and is_chunking(data[0])
     is_corpus = options.corpus or options.among is not None or judged_folder is not None or exact
@@ -144,12 +136,13 @@ def _documents(data: Sequence[Path], options: EvaluationOptions) -> tuple[list[D
 
 
 def _scorers(
-    options: EvaluationOptions, loading: Options, study: Study, documents: int
+    computes: RetrieverOptions, titles: dict[str, str], study: Study, documents: int
 ) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
     """The scorers by name and by setting; a missing one is reported before any work."""
+    loading = computes.loading(titles=titles)
     if study.of_corpora:
         # a text is one of many, and comes back with the next question
-        kinds = {*options.units, "sentence", "chunk"}
+        kinds = {*computes.units, "sentence", "chunk"}
         loading = replace(loading, keep_texts=documents * len(kinds))
     asked = [*study.settings, *study.stages]
     loaded = {name: scorer_of(name, loading) for name in dict.fromkeys(each.retriever for each in asked)}
@@ -184,9 +177,9 @@ class Answering:
                 "on single documents: make two runs, each with its own --out"
             )
         self.options, self.study = options, study
-        self.questions = questions_with_answers(study.questions)
-        self.model = named_model(options.answers or "")
-        self.judge = None if options.judge is None else named_model(options.judge)
+        self.questions = answering.questions_with_answers(study.questions)
+        judge = None if options.judge is None else named_model(options.judge)
+        self.models = named_model(options.answers or ""), judge
         self.count_tokens = resolve_counter("o200k_base")
 
     def added_to(
@@ -197,26 +190,27 @@ class Answering:
         replies = ReplyFile(out / "answer-replies.jsonl")
         budget = Budget(max_requests=options.max_requests, requests=replies.attempts, usage=replies.usage)
         asker = Asker(replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5)
-        sources = retriever_sources(
+        sources = answering.retriever_sources(
             self.study.settings, scorers, titles, options.answer_units, options.answer_words
         )
         if options.direct_answers:
-            sources.append(whole_documents(options.direct_window))
-        sets: list[AnswerSet] = []
+            sources.append(answering.whole_documents(options.direct_window))
+        sets: list[answering.AnswerSet] = []
         with progress_bars(None) as bars:
             for source in sources:
                 show = new_bar(bars, f"answers from {source.setting.label}")
                 form: Any = options.answer_form  # one of the known ones
-                sets.append(answer_from(source, self.questions, self.model, self.judge, asker, form, show))
-        rows = answer_rows(sets, self.study.seed)
-        write_whole(out / "answers.jsonl", "".join(f"{json.dumps(line)}\n" for line in answer_lines(sets)))
+                sets.append(answering.answer_from(source, self.questions, *self.models, asker, form, show))
+        rows = answering.answer_rows(sets, self.study.seed)
+        lines = [json.dumps(line) + "\n" for line in answering.answer_lines(sets)]
+        write_whole(out / "answers.jsonl", "".join(lines))
         content = {
             "model": options.answers,
             "judge": options.judge,
             "form": options.answer_form,
             "spent": {"requests": replies.attempts, **replies.usage._asdict()},
-            "asked": list(map(counts_of, sets)),
+            "asked": list(map(answering.counts_of, sets)),
             "rows": rows,
         }
-        tables = [*result.tables, *answer_tables(sets, rows, self.judge is not None)]
+        tables = [*result.tables, *answering.answer_tables(sets, rows, options.judge is not None)]
         return replace(result, tables=tables, files={**result.files, "answers.json": content}), budget.stopped

@@ -1,20 +1,32 @@
-"""Options and messages that several commands share."""
+"""Options that several commands share, the files that they read and write, and their messages."""
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, get_type_hints
+from enum import StrEnum
+from functools import cached_property, wraps
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, get_type_hints
 
 import typer
 import typer.core
 from typer.models import OptionInfo
 
+from spscanner_rag.apps.cache import ReadCache
+from spscanner_rag.checkpoint.whole_file import is_special, write_whole
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.reading import read, read_all
+from spscanner_rag.files.writing import check_output, write_output
+from spscanner_rag.results import Selection
 from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
     from spscanner_rag.baselines.base import UnitKind
+    from spscanner_rag.lab.evaluation.settings import Setting
     from spscanner_rag.lab.retriever_names import Options
     from spscanner_rag.scanner import Scanner
 
@@ -48,6 +60,9 @@ def argument(meaning: str, metavar: str | None = None, default: object = ...) ->
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
+FILES = argument(
+    "Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.", "FILE..."
+)
 QUERY = option(..., "The question.", names=("--query", "-q"))
 MODEL = option(None, "Checkpoint: a folder or a Hub id; default the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
@@ -112,11 +127,13 @@ class ScannerOptions:
     threads: int | None = THREADS
     tokenizer: str | None = TOKENIZER
 
-    def scanner(self, model: str | None, segment_tokens: int | None = None) -> "Scanner":
-        """Load a checkpoint; None is the bundled one."""
+    def scanner(
+        self, model: str | None, segment_tokens: int | None = None, cache: ReadCache | None = None
+    ) -> "Scanner":
+        """Load a checkpoint, whose sentences' vectors are kept in ``cache``; None is the bundled one."""
         from spscanner_rag import Scanner
 
-        return Scanner.from_pretrained(
+        scanner = Scanner.from_pretrained(
             model,
             device=self.device,
             dtype=self.dtype,
@@ -124,12 +141,26 @@ class ScannerOptions:
             segment_tokens=segment_tokens,
             tokenizer=self.tokenizer,
         )
+        if scanner.meaning is not None:
+            scanner.meaning.store = cache
+        return scanner
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverOptions(ScannerOptions):
-    """Device and dtype of retrievers, and whether their models may run code of their own."""
+    """Names and units of retrievers, and how their models are loaded."""
 
+    retrievers: str = option(
+        "scanner,bm25,dense",
+        "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], mamba:MODEL, "
+        "propositions:MODEL, remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
+        "NAME,...",
+    )
+    unit: str = option(
+        "sentence",
+        "sentence, chunk (300 words) or chunk:WORDS, passage, document; a scanner ranks sentences only.",
+        "UNIT,...",
+    )
     dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
     trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
 
@@ -139,6 +170,119 @@ class RetrieverOptions(ScannerOptions):
 
         own: UnitKind = unit  # type: ignore[assignment]
         return Options(own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer)
+
+    @cached_property
+    def units(self) -> list[str]:
+        """The kinds of units."""
+        from spscanner_rag.baselines.base import segmenter_of
+
+        units = names_in("--unit", self.unit)
+        for kind in units:
+            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
+        return units
+
+    @cached_property
+    def settings(self) -> "list[Setting]":
+        """Every retriever with every unit that it ranks."""
+        from spscanner_rag.lab.evaluation.settings import settings_of
+        from spscanner_rag.lab.retriever_names import check_name
+
+        names = names_in("--retrievers", self.retrievers)
+        for name in names:
+            check_name(name)
+        return settings_of(names, self.units)
+
+
+class OutputFormat(StrEnum):
+    """The form in which results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    LINES = "jsonl"
+    PDF = "pdf"
+
+
+ENDINGS = {
+    ".txt": OutputFormat.TEXT,
+    **{f".{form}": form for form in OutputFormat},
+    ".htm": OutputFormat.HTML,
+    ".md": OutputFormat.MARKDOWN,
+}
+"""The form that an ending means."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """The file and the form of the results; ``ValueError`` for an unknown ending."""
+
+    output_format: OutputFormat | None = option(
+        None, "The form of the output; default by the ending of --out, else text.", names=("--format",)
+    )
+    json: bool = option(False, "As --format jsonl: a line of JSON for each passage, for pipes.")
+    out: Path | None = option(
+        None,
+        "File to write instead of standard output; its ending, .txt .json .jsonl .html .md .csv .pdf, "
+        "says the form; a PDF is a copy of the document with its best sentences highlighted.",
+    )
+    text_out: Path | None = option(None, "File to write the text to that was read of a single document.")
+
+    @cached_property
+    def form(self) -> OutputFormat:
+        """The form that was asked for, else that of the ending; text on standard output and for devices."""
+        if self.json or self.output_format is not None:
+            return self.output_format or OutputFormat.LINES
+        if self.out is None or is_special(self.out):
+            return OutputFormat.TEXT
+        known = ENDINGS.get(self.out.suffix.lower())
+        if known is None:
+            got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
+            raise ValueError(
+                f"--out {self.out}: got {got}; expected one of {', '.join(ENDINGS)}, or --format with it"
+            )
+        return known
+
+    def read(
+        self, paths: Sequence[str], cache: ReadCache | None = None, progress: bool = False
+    ) -> list[TextFile]:
+        """Read files and folders whose place the output does not take; say what is left out of a folder."""
+        from spscanner_rag.apps.pages.terminal import page_progress
+
+        check_output(self.out, paths)
+        check_output(self.text_out, paths, "--text-out")
+        reader = cache.read if cache else read
+        with page_progress(progress) as start:
+            documents = read_all(paths, tell, lambda path: reader(path, progress=start(path)))
+        if self.text_out and len(documents) > 1:
+            raise ValueError(f"--text-out: got {len(documents)} documents; expected a single one")
+        check_output(self.out, [document.path for document in documents])
+        return documents
+
+    def stream(self, terminal: TextIO) -> TextIO:
+        """Return the stream to lay text out for: the terminal, or a file without colours."""
+        return StringIO() if self.out else terminal
+
+    def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
+        """Write the text of the document, if asked for, and the result."""
+        if self.text_out:
+            write_whole(self.text_out, documents[0].text)
+        write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
+
+
+def checked_selection(top_k: str, **options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
+    """Check options before a file is read or a model is loaded; errors name them as the command line does."""
+    best: float | str | None = None if top_k == "all" else top_k
+    for kind in (float, int):
+        with suppress(ValueError):
+            best = kind(top_k)
+    try:
+        return Selection(top_k=best, **options)
+    except ValueError as error:  # its message begins with the name of the argument
+        name, colon, rest = str(error).partition(":")
+        rest = re.sub(", or None( for no budget)?(?=:|$)", "", rest.replace("None for all", '"all"'))
+        raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
 
 
 def names_in(option: str, value: str) -> list[str]:

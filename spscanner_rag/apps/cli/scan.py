@@ -1,25 +1,26 @@
 """``spscanner scan``: the sentences of documents that answer a question."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from spscanner_rag.apps.cache import ReadCache, cache_folder
-from spscanner_rag.apps.cli.documents import FILES, OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.options import (
     CACHE,
+    FILES,
     MODEL,
     PROGRESS,
     SEGMENT_TOKENS,
+    OutputFormat,
+    OutputOptions,
     ScannerOptions,
+    checked_selection,
     grouped,
     option,
     shows_progress,
@@ -69,39 +70,6 @@ WORTH_A_LINE = 5.0  # seconds
 SCANS_FASTER = 6  # times, than the encoder reads
 
 
-class OutputOrder(StrEnum):
-    """Order of the selected sentences."""
-
-    SCORE = "score"
-    DOCUMENT = "document"
-
-
-def parse_top_k(value: str) -> float | str | None:
-    """``--top-k`` as `ScanResult.select` takes it."""
-    if value == "all":
-        return None
-    if value.startswith("elbow"):
-        return value
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            pass
-    raise ValueError(
-        f'--top-k: got {value!r}; expected an integer of at least 1, a share below 1, "elbow", or "all"'
-    )
-
-
-def checked_selection(**options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
-    """Check options before a file is read or a model is loaded; errors name them as the command line does."""
-    try:
-        return Selection(**options)
-    except ValueError as error:  # its message begins with the name of the argument
-        name, colon, rest = str(error).partition(":")
-        rest = re.sub(", or None( for no budget)?(?=:|$)", "", rest.replace("None for all", '"all"'))
-        raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
-
-
 @grouped
 def scan(
     files: list[str] = FILES,
@@ -128,10 +96,10 @@ def scan(
         "ENCODING",
     ),
     context: int | None = option(None, "Neighbours on each side of a sentence; default 1 for text, else 0."),
-    diversity: float | None = option(
-        None, "From 0 to 1; below 1, sentences that repeat better ones are passed over."
+    diversity: float = option(
+        1.0, "From 0 to 1; below 1, sentences that repeat better ones are passed over."
     ),
-    order: OutputOrder = option(OutputOrder.SCORE, "Best first, or as in the document."),
+    order: str = option("score", "Best first, or as in the document.", "[score|document]"),
     offsets: str = option("characters", "What start and end count: characters, utf16 or bytes."),
     output: OutputOptions,
     model: str | None = MODEL,
@@ -157,13 +125,13 @@ def scan(
         )
     neighbours = context if context is not None else int(output.form is OutputFormat.TEXT)
     selection = checked_selection(
-        top_k=parse_top_k(top_k),
+        top_k,
         threshold=threshold,
         max_tokens=max_tokens,
         count_tokens=count_tokens,
         context=neighbours,
-        order=order.value,
-        diversity=1.0 if diversity is None else diversity,
+        order=order,
+        diversity=diversity,
     )
     kept = ReadCache(cache_folder()) if cache else None
     documents = output.read(files, kept, shows_progress(progress))
@@ -171,13 +139,11 @@ def scan(
         from spscanner_rag.apps.pages.highlighted import check_is_pdf
 
         check_is_pdf(documents)
-    scanner = computes.scanner(model, segment_tokens)
-    if scanner.meaning is not None:
-        scanner.meaning.store = kept
+    scanner = computes.scanner(model, segment_tokens, kept)
     reading = _Reading(scanner, documents, shows_progress(progress))
     for asked in _questions() if query is None else (query,):
         scanned = reading.scanned(asked, selection)
-        if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
+        if order == "score" and output.form is not OutputFormat.JSON:
             scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
         output.write(documents, _rendered(output, asked, scanner.checkpoint.source, scanned, places))
     if query is not None and threshold is not None and not any(each.picks for each in scanned):

@@ -202,7 +202,7 @@ def test_the_first_question_says_what_it_reads_and_how_long(
         (["--threads", "0"], "1: see `spscanner scan --help`"),
         (["--max-tokens", "0"], "--max-tokens: got 0; expected an integer of at least 1\n"),
         (["--count-tokens", "nope"], "use one of"),
-        (["--order", "best"], "'best' is not one of 'score', 'document'"),
+        (["--order", "best"], '--order: got \'best\'; expected "document" or "score"'),
         (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html', 'markdown', 'csv'"),
         (["--out", "out.xls"], "--out out.xls: got the ending .xls; expected one of .txt, .text, .json"),
         (["--out", "out"], "--out out: got no ending; expected one of .txt"),
