@@ -377,7 +377,7 @@ def _question_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row
 def _embedding_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row]:
     """A scan, and all-MiniLM-L6-v2 on the sentences, both from the text on."""
     from spscanner_rag.baselines.dense import MINILM, encoder_of
-    from spscanner_rag.encoder.embedders import embed_checked
+    from spscanner_rag.encoder.sentences import embed_checked
     from spscanner_rag.text.segmentation import SentenceSegmenter
 
     text, kind = text_of_tokens(given.embedded_tokens), scanner.device.type

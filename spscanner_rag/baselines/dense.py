@@ -28,8 +28,14 @@ from spscanner_rag.baselines.base import (
     log_odds,
 )
 from spscanner_rag.checkpoint.encoder_file import find_encoder
-from spscanner_rag.encoder.embedders import Embedder, TextEncoder, embed_checked, embedder_of
-from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors
+from spscanner_rag.encoder.sentences import (
+    Embedder,
+    SentenceEncoder,
+    SentenceVectors,
+    TextEncoder,
+    embed_checked,
+    embedder_of,
+)
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
@@ -314,8 +320,7 @@ class LateChunking(Embedding[SentenceVectors]):
         self.name = f"latechunking:{embedder if isinstance(embedder, str) else type(embedder).__name__}"
 
     def _read(self, text: str, units: Sequence[Unit]) -> SentenceVectors:
-        laid = self.encoder.laid([unit.model_text for unit in fold_units(units)])
-        return self.encoder.read(laid, lambda tokens: None)
+        return self.encoder.vectors([unit.model_text for unit in fold_units(units)])
 
     def _question(self, query: str, made: SentenceVectors) -> Scores:
         return self.encoder.question(folded(query))

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
+    LARGEST_TABLE,
     SAFETENSORS,
     TOKENIZER,
     Check,
@@ -28,7 +29,6 @@ from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restore
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.sentences import TokenEncoder
 
-_LARGEST: Final = 2**31
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
@@ -50,8 +50,7 @@ class EncoderFile(NamedTuple):
 
     def loaded(self, digest: str, device: torch.device | str, dtype: torch.dtype) -> TokenEncoder:
         """The encoder on a device, computing in float32 or bfloat16."""
-        weights = {name: weight.to(device, dtype) for name, weight in restored(self.weights).items()}
-        model = Bert(self.shape, weights)
+        model = Bert(self.shape, restored(self.weights, device, dtype))
         return TokenEncoder(model, self.tokenizer, digest, prefix=self.prefix, first_token=self.first_token)
 
     def loaded_cross(
@@ -62,10 +61,8 @@ class EncoderFile(NamedTuple):
             return None
         shared = {name: weight for name, weight in self.weights.items() if name.startswith(WORD_EMBEDDINGS)}
         shared = shared if words is None else {WORD_EMBEDDINGS: words}
-        weights = restored(shared | self.cross)
-        head = weights.pop(HEAD).to(device, torch.float32)
-        weights = {name: weight.to(device, dtype) for name, weight in weights.items()}
-        return CrossReader(Bert(self.shape, weights), self.tokenizer, head)
+        model = Bert(self.shape, restored(shared | self.cross, device, dtype))
+        return CrossReader(model, self.tokenizer, self.cross[HEAD].to(device, torch.float32))
 
 
 def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
@@ -76,7 +73,7 @@ def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
     """Read what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
-    content = read_bytes(path, _LARGEST, check)
+    content = read_bytes(path, LARGEST_TABLE, check)
     with faults_of(path, f"; {_AGAIN}"):
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -22,14 +21,16 @@ PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
 ENCODER: Final = "encoder.safetensors"
-FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
-"""What a checkpoint of ours has beside its ``config.json``."""
+FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
+"""What a checkpoint of ours may have; ``config.json`` has the digests of the others."""
 
 Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
 
 LARGEST_JSON: Final = 2**24
 """Bytes of a ``config.json``; those of published models have less than 2**20."""
+
+LARGEST_TABLE: Final = 2**31  # bytes of an encoder, or of two million words of 1,024 numbers
 
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
@@ -104,12 +105,9 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-_LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
-
-
 def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
     """Read a table of word vectors after its `Digests.check`; `CheckpointError` if it is missing or damaged."""
-    content = read_bytes(path, _LARGEST, check)
+    content = read_bytes(path, LARGEST_TABLE, check)
     with faults_of(path, "; download it again"):
         try:
             return WordVectors.from_arrays(load(content))
@@ -123,36 +121,29 @@ DIGESTS: Final = "sha256"  # the key of the object "spscanner" that holds the di
 CONTENT: Final = "config"  # the key of that of ``config.json``
 
 
-@dataclass
 class Digests:
-    """The SHA-256 of files by their names, and of the content of ``config.json`` by `CONTENT`."""
+    """The SHA-256 of a checkpoint's files, and of the content of ``config.json`` by `CONTENT`, from that file."""
 
-    of: dict[str, object] = field(default_factory=dict)
-    checked: list[str] = field(default_factory=list)  # names of the files that were compared
-
-    @classmethod
-    def from_config(cls, value: object) -> "Digests":
-        """Read the parsed object "spscanner.sha256"; a ``ValueError`` names what is wrong in it."""
-        if not isinstance(value, Mapping):
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        """Read a parsed ``config.json``; ``ValueError`` if its digests are none, or it is not what was saved."""
+        self.checked: list[str] = []  # names of the files that were compared
+        self._of = {} if config is None else config["spscanner"].get(DIGESTS, {})
+        if not isinstance(self._of, Mapping):
             raise ValueError(
-                f"spscanner.{DIGESTS} is {value!r}; expected an object of file names and digests"
+                f"spscanner.{DIGESTS} is {self._of!r}; expected an object of file names and digests"
             )
-        return cls(dict(value))
-
-    def check_config(self, config: Mapping[str, Any]) -> None:
-        """Raise ``ValueError`` if a parsed ``config.json`` with digests is not the one that was saved."""
-        if CONTENT in self.of:
+        if config is not None and CONTENT in self._of:
             self._compare(CONTENT, digest_of_config(config), CONFIG)
 
     def check(self, path: Path, content: bytes | None = None) -> None:
         """Raise `CheckpointError` if a file, or its content where it was read, is not the one that was saved."""
-        if path.name in self.of:
+        if path.name in self._of:
             found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
             with faults_of(path):
                 self._compare(path.name, found, path.name)
 
     def _compare(self, name: str, found: str, file: str) -> None:
-        if found != self.of[name]:
+        if found != self._of[name]:
             raise ValueError(
                 f"its SHA-256 is not spscanner.{DIGESTS}.{name} of {CONFIG}, so it was damaged or edited, or is"
                 " another checkpoint's; download or save the checkpoint again (if you changed it on purpose,"

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
-from spscanner_rag.checkpoint.file_access import CONFIG, FILES, PICKLED, CheckpointError
-from spscanner_rag.checkpoint.tensor_files import has_weights
+from spscanner_rag.checkpoint.file_access import CONFIG, FILES, PICKLED, SAFETENSORS, CheckpointError
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 
@@ -70,7 +69,6 @@ def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
 
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
-_HUB_FILES: Final = (CONFIG, *FILES)
 
 
 def local_folder(name: str | Path | None) -> Path | None:
@@ -88,7 +86,7 @@ def local_folder(name: str | Path | None) -> Path | None:
 def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
     """`download`; pickled weights only where there are no others, and from the same commit."""
     folder = download(repository, patterns, **hub)
-    if has_weights(folder):
+    if (folder / SAFETENSORS).is_file() or (folder / PICKLED).is_file():
         return folder
     hub["revision"] = folder.name
     return download(repository, (*patterns, PICKLED), **hub)
@@ -107,4 +105,4 @@ def locate(
     if folder is not None:
         return folder
     hub = HubOptions(revision=revision, token=token, cache_dir=cache_dir, local_files_only=local_files_only)
-    return download_weights(str(name), _HUB_FILES, **hub)
+    return download_weights(str(name), FILES, **hub)

@@ -13,7 +13,6 @@ from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings, canon
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
-    DIGESTS,
     ENCODER,
     SAFETENSORS,
     WORD_VECTORS,
@@ -28,8 +27,8 @@ from spscanner_rag.checkpoint.hub import HubOptions, locate
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.whole_file import current_files
-from spscanner_rag.encoder.embedders import TextEncoder
 from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.sentences import SentenceEncoder, TextEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -105,43 +104,45 @@ def load_checkpoint(
     found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
     refuse_small_vocabulary(config, found, files / CONFIG)
     word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
-    own = None
-    if settings.meaning is not None and encoder is not None:
-        own = read_encoder(files / ENCODER, digests.check)
+    meaning, own = _meaning_of(settings, encoder, files, digests, torch.device(device), dtype, hub)
     model, has_head = _load_weights(files, config, settings, digests, device, dtype, require_head, layout)
     source = "default" if name is None else str(name)
-    meaning = _meaning_of(settings, encoder, own, folder, torch.device(device), dtype, hub)
-    rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own and own[0]
+    rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own
     return Checkpoint(model, settings, found, source, folder, published, *rest)
 
 
 def _meaning_of(
     settings: ScannerSettings,
     encoder: object,
-    own: tuple[EncoderFile, str] | None,
-    folder: Path,
+    files: Path,
+    digests: Digests,
     device: torch.device,
     dtype: torch.dtype,
     hub: HubOptions,
-) -> Meaning | None:
-    """The encoder that was asked for, the checkpoint's ``own`` by default, and what its cosines count."""
-    if encoder is None or (settings.meaning is None and encoder == "default"):
-        return None
+) -> tuple[Meaning | None, EncoderFile | None]:
+    """The encoder that was asked for and what its cosines count, and the checkpoint's own as it is stored."""
+    default = isinstance(encoder, str) and encoder == "default"
+    if encoder is None or (settings.meaning is None and default):
+        return None, None
     if settings.meaning is None:
         raise CheckpointError(
-            f"{folder}: got encoder {encoder!r:.80} for a checkpoint that was made without one, so that nothing "
+            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made without one, so that nothing "
             "says what its vectors count; pass encoder=None, or use the bundled checkpoint"
         )
+    own, digest = read_encoder(files / ENCODER, digests.check)
     computing = dtype if dtype == torch.bfloat16 else torch.float32
-    assert own is not None, "a checkpoint with weights of meaning has an encoder"
-    if not isinstance(encoder, str | Path):
-        cross = own[0].loaded_cross(device, computing)
-        return Meaning(TextEncoder(encoder), settings.meaning, own=False, cross=cross)
-    default = encoder == "default"
-    file, digest = own if default else find_encoder(encoder, **hub)
-    read = file.loaded(digest, device, computing)
-    cross = own[0].loaded_cross(device, computing, read.model.words if default else None)
-    return Meaning(read, settings.meaning, own=default, cross=cross)
+    words = None
+    given: SentenceEncoder
+    if default:
+        given = read = own.loaded(digest, device, computing)
+        words = read.model.words
+    elif isinstance(encoder, str | Path):
+        file, digest = find_encoder(encoder, **hub)
+        given = file.loaded(digest, device, computing)
+    else:
+        given = TextEncoder(encoder)
+    cross = own.loaded_cross(device, computing, words)
+    return Meaning(given, settings.meaning, own=default, cross=cross), own
 
 
 def load_model(
@@ -199,9 +200,7 @@ def read_settings(
         config = layout.config(raw)
         if "spscanner" in raw:
             settings = ScannerSettings.from_dict(raw["spscanner"])
-            digests = Digests.from_config(raw["spscanner"].get(DIGESTS, {}))
-            digests.check_config(raw)
-            return config, settings, False, digests
+            return config, settings, False, Digests(raw)
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
         return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True, Digests()
     return config, ScannerSettings(), False, Digests()

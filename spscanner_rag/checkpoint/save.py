@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 from uuid import uuid4
 
 import torch
@@ -40,14 +39,11 @@ from spscanner_rag.checkpoint.file_access import (
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.unfinished import fsync_file
-from spscanner_rag.checkpoint.whole_file import PLACE, one_at_a_time, sync_folder
+from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.encoder.bert import SCALE, grouped, restored
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
-
-_CHECKPOINT_FILES: Final = (CONFIG, *FILES)
 
 
 def save_checkpoint(
@@ -145,7 +141,7 @@ def _replace_files(complete: Path, folder: Path) -> None:
         _finish(folder)
         for path in complete.iterdir():
             fsync_file(path)
-        for name in _CHECKPOINT_FILES:  # one that the new checkpoint does not replace stays, as the tokenizer
+        for name in FILES:  # one that the new checkpoint does not replace stays, as the tokenizer
             if not (complete / name).exists() and (folder / name).is_file():
                 _link(folder / name, complete / name)
         sync_folder(complete)
@@ -159,7 +155,7 @@ def _finish(folder: Path) -> None:
     place = folder / PLACE
     if not place.is_dir():
         return
-    for name in _CHECKPOINT_FILES:
+    for name in FILES:
         if (place / name).exists():
             second = place / f"{name}.part"
             second.unlink(missing_ok=True)

@@ -45,11 +45,6 @@ class TensorHeader:
     readable: bool
 
 
-def has_weights(folder: Path) -> bool:
-    """True if a folder has weights in a format that `read_headers` reads."""
-    return any((folder / name).is_file() for name in _FORMATS)
-
-
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
     """The tensors of a folder: ``model.safetensors``, else ``pytorch_model.bin``, renamed."""
     # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
@@ -166,11 +161,9 @@ def _stored_tensors(headers: Mapping[str, TensorHeader]) -> Iterator[tuple[str, 
             yield from ((name, file.get_tensor(header.stored_name)) for name, header in headers.items())
 
 
-_CRC32_BLOCK: Final = 2**20
 # The names, shapes and places of tensors: a model of 1,000 layers takes less than 2 MB.
 _LARGEST_PICKLE: Final = 2**22
 _AGAIN: Final = "download it, or save it with torch.save, again"
-_REBUILDING: Final = frozenset({"_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state"})
 
 
 def check_pickled(path: Path) -> None:
@@ -180,10 +173,8 @@ def check_pickled(path: Path) -> None:
             raise CheckpointError(f"{path}: truncated, or older than torch 1.6; {_AGAIN}")
     try:
         with zipfile.ZipFile(path) as archive:
-            pickled = _checked_pickle(path, archive)
+            pickled = _checked_pickle(archive, path.stat().st_size)
         _Rehearsal(io.BytesIO(pickled), encoding="utf-8").load()
-    except CheckpointError:
-        raise
     except _ForeignObjectError as error:
         raise CheckpointError(
             f"{path}: refused, since it holds Python objects other than dense tensors ({first_line(error)}), which"
@@ -198,9 +189,7 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
     try:
         state = torch.load(path, map_location=device, weights_only=True, mmap=True)
     except Exception as error:  # a damaged stream can lead the unpickler to raise anything
-        raise CheckpointError(
-            f"{path}: damaged, or not written by torch.save ({first_line(error)}); download or save it again"
-        ) from None
+        raise CheckpointError(f"{path}: damaged ({first_line(error)}); {_AGAIN}") from None
     if not isinstance(state, dict):
         raise CheckpointError(
             f"{path}: a {type(state).__name__}; expected a state dict from names to tensors"
@@ -211,32 +200,27 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
     return state
 
 
-def _checked_pickle(path: Path, archive: zipfile.ZipFile) -> bytes:
+def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
     """The pickle of an archive, after comparing every part's CRC32: torch does not, when it maps the file."""
     parts = archive.infolist()
     names = {part.filename.lower() for part in parts}  # torch finds a part by its name in any case
-    if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
-        fault = "a compressed part"
-    elif sum(part.file_size for part in parts) > path.stat().st_size:
-        fault = "parts larger than the file"
-    elif len(names) < len(parts):
-        fault = "two parts of one name"
-    else:
-        fault = ""
-    if fault:
-        raise CheckpointError(f"{path}: damaged ({fault}); {_AGAIN}")
     pickles = [part for part in parts if part.filename.lower().endswith("data.pkl")]
-    if len(pickles) != 1 or pickles[0].file_size > _LARGEST_PICKLE:
-        raise CheckpointError(
-            f"{path}: no data.pkl of at most {_LARGEST_PICKLE:,} bytes in it; expected one, as torch.save"
-            " writes it"
-        )
+    for wrong, fault in (
+        (any(part.compress_type != zipfile.ZIP_STORED for part in parts), "a compressed part"),
+        (sum(part.file_size for part in parts) > size, "parts larger than the file"),
+        (len(names) < len(parts), "two parts of one name"),
+        (
+            len(pickles) != 1 or pickles[0].file_size > _LARGEST_PICKLE,
+            f"no data.pkl of at most {_LARGEST_PICKLE:,} bytes in it",
+        ),
+    ):
+        if wrong:
+            raise ValueError(fault)
     for part in parts:
         if not part.CRC:  # torch.serialization.set_crc32_options(False) writes 0 for all
             del part.CRC  # otherwise zipfile compares it
-        with archive.open(part) as content:
-            while content.read(_CRC32_BLOCK):
-                pass
+    if bad := archive.testzip():
+        raise ValueError(f"Bad CRC-32 for file {bad!r}")
     return archive.read(pickles[0])
 
 
@@ -248,10 +232,8 @@ class _Rehearsal(pickle._Unpickler):
     """Unpickles with stand-ins, in Python, since C allocates what a damaged pickle asks for."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
-        if (module, name) == ("collections", "OrderedDict"):
-            return _empty_dict
-        if module == "torch._utils" and name in _REBUILDING:
-            return _few_dimensions if name == "_rebuild_tensor_v2" else lambda tensor, *_: tensor
+        if (stand_in := _STAND_INS.get(f"{module}.{name}")) is not None:
+            return stand_in
         # types of storages, and dtypes, are no functions to call
         if module == "torch" and (
             name.endswith("Storage") or isinstance(getattr(torch, name, 0), torch.dtype)
@@ -275,3 +257,11 @@ def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
 def _few_dimensions(storage: object, offset: object, size: Sized, *_: object) -> None:
     if len(size) > 8:  # torch itself finds a tensor outside of its storage
         raise ValueError(f"a tensor of {len(size):,} dimensions")
+
+
+_STAND_INS: Final[dict[str, Callable[..., Any]]] = {
+    "collections.OrderedDict": _empty_dict,
+    "torch._utils._rebuild_tensor_v2": _few_dimensions,
+    "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
+    "torch._utils._rebuild_parameter_with_state": lambda tensor, *_: tensor,
+}

@@ -171,13 +171,15 @@ def grouped(weight: Tensor) -> Tensor:
     return weight.float().reshape(len(weight), -1, group_of(weight.shape[1]))
 
 
-def restored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights that `checkpoint.save` has quantized in float32; others as they are."""
+def restored(
+    weights: Mapping[str, Tensor], device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
+    """Return weights on a device in a dtype, also those that `checkpoint.save` has quantized."""
 
     def whole(name: str, weight: Tensor) -> Tensor:
-        if weight.dtype != torch.int8:
-            return weight
-        scales = weights[f"{name}{SCALE}"].float()  # (rows, groups)
-        return (grouped(weight) * scales[..., None]).flatten(1)
+        if weight.dtype == torch.int8:
+            scales = weights[f"{name}{SCALE}"].float()  # (rows, groups)
+            weight = (grouped(weight) * scales[..., None]).flatten(1)
+        return weight.to(device, dtype)
 
     return {name: whole(name, weight) for name, weight in weights.items() if not name.endswith(SCALE)}

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import normalize
 
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.encoder.sentences import AfterStep
+from spscanner_rag.encoder.sentences import Step, ignore
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 
@@ -82,8 +82,8 @@ class CrossReader:
         query: str,
         sentences: Sequence[str],
         scores: NDArray[np.float32],
-        before: AfterStep = lambda tokens: None,
-        after_step: AfterStep = lambda tokens: None,
+        before: Step = ignore,
+        after_step: Step = ignore,
     ) -> NDArray[np.float32]:
         """The logits of a text's sentences, (sentences,); minus infinity for one that is not read.
 

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors, digest_of
+from spscanner_rag.encoder.sentences import SentenceEncoder, SentenceVectors, Step, digest_of, ignore
 from spscanner_rag.text.folding import fold_texts, folded
 
 NEAR, WIDE = 1, 4
@@ -96,7 +95,32 @@ class MeaningWeights:
         return (1 + math.tanh((self.answer_scale * one_answers + self.answer_bias) / 2)) / 2
 
 
-_all: "WeakSet[Meaning]" = WeakSet()
+# One text is not read by two threads at once; others are read beside it, a short one beside a long one.
+_reading: list[threading.RLock]
+_lock: threading.Lock
+
+
+def _new_locks() -> None:
+    """Forget who holds what: in a forked child nobody does."""
+    global _lock, _reading
+    _lock, _reading = threading.Lock(), [threading.RLock() for _ in range(_TEXTS_READ_AT_ONCE)]
+
+
+_new_locks()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_locks)
+
+
+@contextmanager
+def _alone(key: str, after_step: Step) -> Iterator[None]:
+    """Let no other thread read the same text, but this one, whose ``after_step`` may ask for it."""
+    lock = _reading[int(key, 16) % len(_reading)]
+    while not lock.acquire(timeout=_WAIT_SECONDS):
+        after_step(0)  # the thread that reads may need what this one holds
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class VectorStore(Protocol):
@@ -130,33 +154,20 @@ class Meaning:
         self._question = lru_cache(_QUESTIONS_KEPT)(encoder.question)
         self._bytes = 0
         self.store: VectorStore | None = None  # is asked before a text is read
-        self.new_locks()
-        _all.add(self)
-
-    def new_locks(self) -> None:
-        """Forget who holds what: in a forked child nobody does."""
-        self._lock = threading.Lock()
-        self._reading = [threading.RLock() for _ in range(_TEXTS_READ_AT_ONCE)]
 
     def vectors(
-        self,
-        sentences: Sequence[str],
-        before: Callable[[int], None] = lambda tokens: None,
-        after_step: Callable[[int], None] = lambda tokens: None,
+        self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
     ) -> SentenceVectors:
-        """The vectors of a text's sentences, as `fold_texts` reads them, which are read only if they are not kept.
+        """`SentenceEncoder.vectors` of sentences as `fold_texts` reads them, unless they are kept.
 
-        ``before`` is called with the tokens to read, ``after_step`` after each step with those read, and with 0
-        while another thread reads the same text; either may raise.
+        While another thread reads the same text, ``after_step`` is called with 0.
         """
         sentences = fold_texts(sentences)
         key = digest_of(sentences)
-        with self._alone(key, after_step):  # another thread may be about to keep them
-            kept = self._stored(key, len(sentences))
+        with _alone(key, after_step):  # another thread may be about to keep them
+            kept = self.kept(key, len(sentences))
             if kept is None:
-                laid = self.encoder.laid(sentences)
-                before(laid.tokens)
-                kept = self.encoder.read(laid, after_step)
+                kept = self.encoder.vectors(sentences, before, after_step)
                 if self.store:
                     self.store.put(self.encoder.digest, key, kept)
                 self.keep(key, kept)
@@ -165,41 +176,23 @@ class Meaning:
     def has(self, sentences: Sequence[str]) -> bool:
         """True if `vectors` of these sentences reads nothing."""
         sentences = fold_texts(sentences)
-        return self._stored(digest_of(sentences), len(sentences)) is not None
+        return self.kept(digest_of(sentences), len(sentences)) is not None
 
-    def _stored(self, key: str, n_sentences: int) -> SentenceVectors | None:
-        kept = self.known(key)
-        if kept is None and self.store:
-            kept = self.store.get(self.encoder.digest, key)
-            if kept is None or len(kept.rows) != n_sentences:
-                return None
-            self.keep(key, kept)
-        return kept
-
-    @contextmanager
-    def _alone(self, key: str, after_step: Callable[[int], None]) -> Iterator[None]:
-        """Let no other thread read the same text; others are read beside it, a short one beside a long one.
-
-        A thread whose ``after_step`` asks for a text that it is reading reads it there too.
-        """
-        lock = self._reading[int(key, 16) % len(self._reading)]
-        while not lock.acquire(timeout=_WAIT_SECONDS):
-            after_step(0)  # the thread that reads may need what this one holds
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def known(self, key: str) -> SentenceVectors | None:
-        """The vectors kept under the `digest_of` a text's sentences, if any."""
-        with self._lock:
+    def kept(self, key: str, n_sentences: int) -> SentenceVectors | None:
+        """The vectors kept here or in the store under the `digest_of` a text's sentences, if any."""
+        with _lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-            return self._kept.get(key)
+                return self._kept[key]
+        found = self.store.get(self.encoder.digest, key) if self.store else None
+        if found is None or len(found.rows) != n_sentences:
+            return None
+        self.keep(key, found)
+        return found
 
     def keep(self, key: str, vectors: SentenceVectors) -> None:
         """Keep the vectors of a text; those that were used least recently make room."""
-        with self._lock:
+        with _lock:
             before = self._kept.pop(key, None)
             self._bytes += vectors.nbytes - (before.nbytes if before else 0)
             self._kept[key] = vectors
@@ -227,8 +220,8 @@ class Meaning:
         sentences: Sequence[str],
         logits: NDArray[np.float32],
         cosines: NDArray[np.float32],
-        before: Callable[[int], None] = lambda tokens: None,
-        after_step: Callable[[int], None] = lambda tokens: None,
+        before: Step = ignore,
+        after_step: Step = ignore,
     ) -> tuple[NDArray[np.float32], float | None]:
         """Let the cross-reader read the likeliest of a text's folded sentences.
 
@@ -250,18 +243,9 @@ class Meaning:
         return partial(Meaning, own=self.own, cross=self.cross), (self.encoder, self.weights)
 
 
-def _after_fork() -> None:
-    for meaning in _all:
-        meaning.new_locks()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:
     """Mean and standard deviation of an encoder's cosines of `_UNRELATED` questions and sentences."""
-    sentences = [encoder.read(encoder.laid([sentence]), lambda tokens: None) for _, sentence in _UNRELATED]
+    sentences = [encoder.vectors([sentence]) for _, sentence in _UNRELATED]
     questions = [encoder.question(question) for question, _ in _UNRELATED]
     cosines = [float(vectors.cosines(question)[0]) for question in questions for vectors in sentences]
     return float(np.mean(cosines)), max(float(np.std(cosines)), 1e-3)

@@ -1,7 +1,12 @@
-"""Vectors of questions and of sentences in their context: what every encoder gives, and one that reads tokens."""
+"""Vectors of questions and of sentences in their context: what every encoder gives.
+
+One encoder reads tokens. Another asks a user's embedding model: LlamaIndex's, LangChain's, sentence-transformers'
+or a function.
+"""
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,6 +17,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.text.tokenization import encode
+from spscanner_rag.text.units import readable
 
 WINDOW_TOKENS = 200
 """Of whole sentences in one window, half of which the next window reads again: a sentence at the edge of one
@@ -69,8 +75,12 @@ class TokenizedSentences(NamedTuple):
 TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
 _LARGEST_SENTENCE = 16_384  # characters that are tokenized at once
 
-AfterStep = Callable[[int], None]
-"""Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
+Step = Callable[[int], None]
+"""Called with a number of tokens that will be read, or were read in a step; what it raises ends the reading."""
+
+
+def ignore(tokens: int) -> None:
+    """A `Step` that takes no note."""
 
 
 class SentenceVectors(NamedTuple):
@@ -112,25 +122,14 @@ class SentenceEncoder(Protocol):
         """The vector of a question, of length 1: (width,)."""
         ...
 
-    def laid(self, sentences: Sequence[str]) -> Any:  # noqa: ANN401 - an object of its own
-        """Lay the sentences of one text, in order, out for `read`; its ``tokens`` says how many that reads."""
+    def vectors(
+        self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
+    ) -> SentenceVectors:
+        """The vectors of the sentences of one text, in order.
+
+        ``before`` is called with the number of tokens to read, ``after_step`` with those read in each step.
+        """
         ...
-
-    def read(self, laid: Any, after_step: AfterStep) -> SentenceVectors:  # noqa: ANN401
-        """The vectors of the sentences of a text."""
-        ...
-
-
-class LaidTokens(NamedTuple):
-    """A text's tokens, and the ranges of them that are read together."""
-
-    sentences: TokenizedSentences
-    windows: list[tuple[int, int]]
-
-    @property
-    def tokens(self) -> int:
-        """The number of tokens that will be read, twice where windows overlap."""
-        return sum(stop - start for start, stop in self.windows)
 
 
 class TokenEncoder:
@@ -168,18 +167,23 @@ class TokenEncoder:
         ids: list[int] = encode(self.tokenizer, self.prefix + query.strip()).ids
         return ids[: self._longest]
 
-    def laid(self, sentences: Sequence[str]) -> LaidTokens:
-        """Tokenize the sentences of a text and lay them out in windows."""
-        tokens = TokenizedSentences.of([self.ids(sentence) for sentence in sentences])
-        return LaidTokens(tokens, tokens.windows(min(WINDOW_TOKENS, self._longest)))
+    def vectors(
+        self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
+    ) -> SentenceVectors:
+        """The vectors of the sentences of a text: the same whatever other texts are read."""
+        return self.read(TokenizedSentences.of([self.ids(own) for own in sentences]), before, after_step)
 
-    def read(self, laid: LaidTokens, after_step: AfterStep) -> SentenceVectors:
-        """The vectors of the sentences: the same whatever other texts are read."""
+    def read(
+        self, sentences: TokenizedSentences, before: Step = ignore, after_step: Step = ignore
+    ) -> SentenceVectors:
+        """`vectors` of sentences that are tokenized."""
+        windows = sentences.windows(min(WINDOW_TOKENS, self._longest))
+        before(sum(stop - start for start, stop in windows))
         compute_in_forks()
-        sentences, width, device = laid.sentences, self.model.shape.hidden_size, self.model.device
+        width, device = self.model.shape.hidden_size, self.model.device
         sums = torch.zeros(len(sentences.ends), width, device=device)
         counts = torch.zeros(len(sentences.ends), device=device)
-        for batch in self._batches(laid.windows):
+        for batch in self._batches(windows):
             ids = [self.enclosed(sentences.ids[slice(*window)].tolist()) for window in batch]
             states = self.model.states(ids).float()  # (tokens, width)
             stops = np.cumsum([len(own) for own in ids])
@@ -222,3 +226,129 @@ def digest_of(sentences: Sequence[str]) -> str:
         content = sentence.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()
+
+
+Embed = Callable[[list[str]], Any]
+
+_TEXTS_AT_ONCE = 64
+_KEPT = 4096  # vectors of texts that were embedded before a later call failed
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Embedder(NamedTuple):
+    """Functions that embed queries and passages, one vector per text."""
+
+    queries: Embed
+    passages: Embed
+    name: str
+    model: Any = None  # if it is a sentence-transformers model
+
+
+def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
+    """Wrap a model of sentence-transformers, LlamaIndex or LangChain, or a function; else ``TypeError``."""
+    kind = type(embedder).__name__
+    if callable(documents := getattr(embedder, "embed_documents", None)):
+        query = embedder.embed_query  # type: ignore[attr-defined]
+        return Embedder(partial(_one_by_one, query), documents, kind)
+    if callable(batch := getattr(embedder, "get_text_embedding_batch", None)):
+        query = embedder.get_query_embedding  # type: ignore[attr-defined]
+        return Embedder(partial(_one_by_one, query), batch, getattr(embedder, "model_name", kind))
+    if callable(encode := getattr(embedder, "encode", None)):
+        embed = partial(encode, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
+        card = getattr(embedder, "model_card_data", None)
+        name = getattr(card, "base_model", None) or getattr(embedder, "name_or_path", None)
+        return Embedder(embed, embed, name if isinstance(name, str) else kind, embedder)
+    if callable(embedder):
+        return Embedder(embedder, embedder, getattr(embedder, "__name__", kind))
+    raise TypeError(
+        f"embedder is {kind}; expected a model name, a sentence-transformers model, a LlamaIndex or LangChain "
+        "embedding model, or a function from a list of texts to vectors"
+    )
+
+
+def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) -> NDArray[np.float32]:
+    """Finite vectors of texts, in order: (texts, width). Raises ``ValueError`` for any other."""
+    # Sorted by length, so that batches need little padding.
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
+    if len(got) != len(texts):
+        raise ValueError(
+            f"the embedder returned {len(got)} vectors for {len(texts)} texts; expected one each"
+        )
+    vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
+    for i, vector in zip(order, got, strict=True):
+        expected = width or len(got[0].reshape(-1))
+        if vector.shape != (expected,) or not np.isfinite(vector).all():
+            fault = f"a vector of shape {vector.shape}" if vector.shape != (expected,) else "NaN or infinity"
+            raise ValueError(
+                f"the embedder returned {fault} for the text {texts[i]!r:.120}; expected {expected} finite numbers"
+            )
+        vectors[i] = vector
+    return np.stack(vectors) if vectors else np.empty((0, width or 0), np.float32)
+
+
+def _one_by_one(embed_query: Callable[[str], Any], texts: list[str]) -> list[Any]:
+    return [embed_query(text) for text in texts]
+
+
+class TextEncoder:
+    """A `SentenceEncoder` made of an embedder (`embedder_of`), which gives vectors of whole texts only.
+
+    A sentence's vector is the sum of its own and the mean of its windows', each of length 1. What was embedded
+    before an embedder failed is not embedded again. The embedder's name is taken to say which vectors compare.
+    """
+
+    def __init__(self, embedder: object) -> None:
+        self._embedder = embedder_of(embedder)
+        name = f"{type(embedder).__qualname__}:{self._embedder.name}"
+        self.digest = hashlib.sha256(name.encode()).hexdigest()
+        self._kept: dict[str, NDArray[np.float32]] = {}
+
+    def question(self, query: str) -> NDArray[np.float32]:
+        """The vector of a question, of length 1: (width,)."""
+        return np.asarray(_normalized(embed_checked(self._embedder.queries, [query]))[0], np.float32)
+
+    def vectors(
+        self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
+    ) -> SentenceVectors:
+        """The vectors of the sentences; ``ValueError`` for NaN, infinity, or vectors of different widths.
+
+        They are embedded alone, and in windows of about `WINDOW_TOKENS` tokens; how many they have is estimated.
+        """
+        numbers = TokenizedSentences.of([[n] * _estimated(text) for n, text in enumerate(sentences)])
+        ranges = [
+            (int(numbers.ids[start]), int(numbers.ids[stop - 1]) + 1) for start, stop in numbers.windows()
+        ]
+        ranges = list(dict.fromkeys(ranges))
+        windows = ["".join(sentences[slice(*each)]) for each in ranges]
+        before(sum(map(_estimated, [*sentences, *windows])))
+        own, around = self._embedded(sentences, after_step), self._embedded(windows, after_step)
+        context = np.zeros_like(own)
+        for vector, (first, stop) in zip(around, ranges, strict=True):
+            context[first:stop] += vector
+        return SentenceVectors.of(own + _normalized(context))
+
+    def _embedded(self, texts: Sequence[str], after_step: Step) -> NDArray[np.float32]:
+        found: list[NDArray[np.float32]] = []
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+            batch = texts[first : first + _TEXTS_AT_ONCE]
+            known = {text: kept for text in batch if (kept := self._kept.get(text)) is not None}
+            missing = [text for text in dict.fromkeys(batch) if text not in known]
+            if missing:
+                width = len(found[0]) if found else None
+                vectors = embed_checked(self._embedder.passages, missing, width)
+                known |= zip(missing, _normalized(vectors), strict=True)
+            self._kept |= known
+            for oldest in list(self._kept)[:-_KEPT]:
+                self._kept.pop(oldest, None)
+            found += [known[text] for text in batch]
+            after_step(sum(map(_estimated, batch)))
+        return np.stack(found) if found else np.empty((0, 0), np.float32)
+
+
+def _estimated(text: str) -> int:
+    return len(text) // _CHARACTERS_PER_TOKEN + 1
+
+
+def _normalized(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)

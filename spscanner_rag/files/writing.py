@@ -13,8 +13,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from spscanner_rag.checkpoint.unfinished import remove_leftovers
-from spscanner_rag.checkpoint.whole_file import is_special, telling_of_full_disks, write_whole
+from spscanner_rag.checkpoint.whole_file import (
+    is_special,
+    remove_leftovers,
+    telling_of_full_disks,
+    write_whole,
+)
 from spscanner_rag.files.documents import STANDARD_INPUT
 
 

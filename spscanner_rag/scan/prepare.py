@@ -1,7 +1,7 @@
 """Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors
 from spscanner_rag.lexical.match import (
-    PLAIN_MATCH,
     LexicalStatistics,
     MatchOptions,
     match_query,
     query_features,
 )
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.blocks import Block, segment_blocks
@@ -41,14 +41,8 @@ class PreparedText(TokenizedText):
 
     @cached_property
     def words(self) -> TextWords:
-        """The words of the units, indexed when a question is first matched with them."""
-        return self.index_now()
-
-    def index_now(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
-        """Index the words now; ``between_pieces`` is called between pieces of the text, and may raise."""
-        words = index_words(self.sentences, between_pieces=between_pieces, fold=False)  # folded before
-        self.__dict__["words"] = words  # where the cached property looks first
-        return words
+        """The words of the units."""
+        return index_words(self.sentences, fold=False)  # folded before
 
     @property
     def sentences(self) -> list[str]:
@@ -114,34 +108,23 @@ class Reading:
 
     tokenizer: Tokenizer
     segmenter: Segmenter
-    end_rule: EndRule  # on which token a unit's logit sits
-    reanchor_tokens: int | None = None  # text tokens after which the question is repeated; None: never
-    lexical_match: bool = False  # whether the model has an embedding of match classes
-    lexical_prior: bool = False  # whether it has a weight for each unit's lexical score
-    match_options: MatchOptions = PLAIN_MATCH
-    text_weight: float = 0.0  # of the score of a text as a whole, where texts of a collection are compared
+    settings: ScannerSettings = field(default_factory=ScannerSettings)
+    word_vectors: WordVectors | None = None
     meaning: Meaning | None = None  # whose cosines count beside the model's logits
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
         """The reading of a checkpoint, with its own segmenter unless another is given."""
-        settings = checkpoint.settings
-        return cls(
-            tokenizer=checkpoint.tokenizer,
-            segmenter=SentenceSegmenter() if segmenter is None or isinstance(segmenter, str) else segmenter,
-            end_rule="contained" if settings.segmenter == "reference" else "last_character",
-            reanchor_tokens=settings.reanchor_tokens,
-            lexical_match=settings.match,
-            lexical_prior=settings.prior,
-            match_options=MatchOptions(
-                settings.surroundings,
-                settings.least_units,
-                checkpoint.word_vectors,
-                texts=settings.text_weight > 0,
-            ),
-            text_weight=settings.text_weight,
-            meaning=checkpoint.meaning,
-        )
+        if segmenter is None or isinstance(segmenter, str):
+            segmenter = SentenceSegmenter()
+        own = checkpoint
+        return cls(own.tokenizer, segmenter, own.settings, own.word_vectors, own.meaning)
+
+    @property
+    def match_options(self) -> MatchOptions:
+        """How a question's words are matched."""
+        own = self.settings
+        return MatchOptions(own.surroundings, own.least_units, self.word_vectors, texts=own.text_weight > 0)
 
     def prepare(
         self,
@@ -151,10 +134,12 @@ class Reading:
     ) -> PreparedText:
         """Cut (unless there are ``units``), tokenize and index a text; ``between_pieces`` may raise."""
         units = self.folded_units(text, units, between_pieces)
-        tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
+        rule: EndRule = "last_character" if self.folds else "contained"  # on which token a unit's logit sits
+        tokenized = tokenize_units(self.tokenizer, units, rule, between_pieces=between_pieces)
         prepared = PreparedText(**vars(tokenized))
-        if self.lexical:
-            prepared.index_now(between_pieces)
+        if self.lexical:  # now, where the caller can stop it; the cached property looks for it there
+            words = index_words(prepared.sentences, between_pieces=between_pieces, fold=False)
+            vars(prepared)["words"] = words
         return prepared
 
     def folded_units(
@@ -190,12 +175,12 @@ class Reading:
     @property
     def folds(self) -> bool:
         """True unless texts are read as a published scanner reads them: letter by letter as they are."""
-        return self.end_rule != "contained"
+        return self.settings.segmenter != "reference"
 
     @property
     def lexical(self) -> bool:
         """True if a text's logits depend on the words of the collection that it belongs to."""
-        return self.lexical_match or self.lexical_prior
+        return self.settings.match or self.settings.prior
 
     def pair(
         self,
@@ -207,8 +192,8 @@ class Reading:
         """Tokenize a question and match it with a text, by default a collection of its own."""
         query = folded(query) if self.folds else query
         question_ids, starts, ends = encode_question(self.tokenizer, query)
-        least = REANCHOR_QUESTIONS * len(question_ids)
-        asked = QueryOnText(text, question_ids, self.reanchor_tokens and max(self.reanchor_tokens, least))
+        every, least = self.settings.reanchor_tokens, REANCHOR_QUESTIONS * len(question_ids)
+        asked = QueryOnText(text, question_ids, every and max(every, least))
         if self.meaning is not None:
             vectors = self.meaning.vectors(text.sentences) if vectors is None else vectors
             asked = replace(asked, cosines=self.meaning.cosines(query, vectors), weights=self.meaning.weights)
@@ -220,13 +205,13 @@ class Reading:
         idf = match.query_idf
         return replace(
             asked,
-            match_classes=match.token_classes if self.lexical_match else None,
-            prior=match.scores if self.lexical_prior else None,
+            match_classes=match.token_classes if self.settings.match else None,
+            prior=match.scores if self.settings.prior else None,
             match_features=match.token_features,
             question_features=None
             if idf is None
             else query_features(query, starts, ends, idf, match.language),
-            offset=self.text_weight * match.text_score,
+            offset=self.settings.text_weight * match.text_score,
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines import Dense
 from spscanner_rag.baselines.dense import PRESETS, LateChunking, Preset
-from spscanner_rag.encoder.embedders import Embedder, embed_checked
+from spscanner_rag.encoder.sentences import Embedder, embed_checked
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.checkpoint.unfinished import remove_leftovers, whole_file
-from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.checkpoint.whole_file import remove_leftovers, whole_file, write_whole
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

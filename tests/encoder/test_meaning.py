@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.encoder import meaning as meaning_module
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights, one_answers, unrelated_cosines
-from spscanner_rag.encoder.sentences import TokenEncoder, digest_of
+from spscanner_rag.encoder.sentences import TokenEncoder, digest_of, ignore
 
 SENTENCES = ["the keeper wrote the date . ", "he signed the treaty . ", "it rained ! "]
 WEIGHTS = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
@@ -24,12 +25,12 @@ class Counting:
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self.encoder, self.digest, self.reads = encoder, encoder.digest, 0
-        self.question, self.laid = encoder.question, encoder.laid
+        self.question = encoder.question
 
-    def read(self, *arguments: Any) -> Any:
+    def vectors(self, *arguments: Any) -> Any:
         """Read, and count."""
         self.reads += 1
-        return self.encoder.read(*arguments)
+        return self.encoder.vectors(*arguments)
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12))
@@ -58,7 +59,7 @@ def test_a_text_is_read_once(encoder: TokenEncoder) -> None:
         thread.join()
     assert counting.reads == 1
     assert sum(totals) == sum(steps) > 0
-    assert meaning.known(digest_of(SENTENCES)) is not None
+    assert meaning.has(SENTENCES)
 
 
 def test_a_long_text_does_not_hold_up_a_short_one(encoder: TokenEncoder) -> None:
@@ -74,12 +75,12 @@ def test_a_long_text_does_not_hold_up_a_short_one(encoder: TokenEncoder) -> None
     assert len(meaning.vectors(SENTENCES).rows) == 3
     goes_on.set()
     long.join()
-    assert meaning.known(digest_of(SENTENCES * 3)) is not None
+    assert meaning.has(SENTENCES * 3)
 
 
 def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -> None:
     meaning = Meaning(encoder, WEIGHTS)
-    with meaning._alone(digest_of(SENTENCES), lambda: None), meaning._lock:
+    with meaning_module._alone(digest_of(SENTENCES), ignore), meaning_module._lock:
         child = os.fork()
         if not child:
             meaning.vectors(SENTENCES)
@@ -92,14 +93,14 @@ def test_vectors_are_bounded_in_bytes(encoder: TokenEncoder, monkeypatch: pytest
     meaning = Meaning(encoder, WEIGHTS)
     for sentence in SENTENCES:
         meaning.vectors([sentence] * 3)
-    assert [meaning.known(digest_of([sentence] * 3)) is None for sentence in SENTENCES] == [True, True, False]
+    assert [meaning.has([sentence] * 3) for sentence in SENTENCES] == [False, False, True]
 
 
 def test_a_pickle_keeps_no_vectors(encoder: TokenEncoder) -> None:
     meaning = Meaning(encoder, WEIGHTS, own=False)
     meaning.vectors(SENTENCES)
     copy = pickle.loads(pickle.dumps(Meaning(PlainEncoder(), WEIGHTS, own=False)))
-    assert (copy.weights, copy.own, copy.known(digest_of(SENTENCES))) == (WEIGHTS, False, None)
+    assert (copy.weights, copy.own, copy.has(SENTENCES)) == (WEIGHTS, False, False)
 
 
 def test_another_encoder_is_scaled_to_the_one_that_was_weighed(encoder: TokenEncoder) -> None:
@@ -129,11 +130,7 @@ class PlainEncoder:
         """The same for any."""
         return np.ones(3, np.float32)
 
-    def laid(self, sentences: Any) -> Any:
-        """As they are."""
-        return sentences
-
-    def read(self, laid: Any, after_step: Any) -> Any:
+    def vectors(self, *arguments: Any) -> Any:
         """Nothing."""
         raise NotImplementedError
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.encoder.embedders import TextEncoder
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import digest_of
+from spscanner_rag.encoder.sentences import TextEncoder, digest_of
 from spscanner_rag.retrieval.corpus import (
     Corpus,
     estimated_tokens,
@@ -82,7 +81,7 @@ def test_a_folder_gives_the_vectors_back(corpus: Corpus, meaning: Meaning, tmp_p
     assert all(loaded.knows(number, fresh) for number in range(4))
     assert loaded.meant("the horse", fresh, range(3)) == corpus.meant("the horse", meaning, range(3))
     loaded.encoded(fresh, [1])
-    kept = fresh.known(digest_of(["The stallion kicked him. ", "He was bitten in the arm."]))
+    kept = fresh.kept(digest_of(["The stallion kicked him. ", "He was bitten in the arm."]), 2)
     assert kept is not None
     assert np.array_equal(kept.rows, corpus.vectors[corpus.keys[1]].rows)
 

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25
+from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, query_words
 from spscanner_rag.scan.prepare import Reading
@@ -147,7 +148,7 @@ def test_every_ignorable_and_compatible_character(tiny_tokenizer: Tokenizer, cod
 
 
 def assert_read(tokenizer: Tokenizer, text: str) -> None:
-    own = Reading(tokenizer, SentenceSegmenter(), "last_character", None, True)
+    own = Reading(tokenizer, SentenceSegmenter(), ScannerSettings(match=True))
     prepared, given = own.prepare(text), SentenceSegmenter().segment(text)
     spans = list(zip(prepared.starts.tolist(), prepared.ends.tolist(), strict=True))
     assert spans == [(unit.start, unit.end) for unit in given]
@@ -168,7 +169,7 @@ def test_a_text_of_only_ignorable_or_combining_characters_is_scanned(bundled: Sc
 def test_a_published_scanner_reads_every_letter_as_it_is(tiny_tokenizer: Tokenizer) -> None:
     text = "Die Müh\u00adle ﬁel.\nCafe\u0301."
     units = [Unit(0, len(text), text)]
-    own = Reading(tiny_tokenizer, SentenceSegmenter(), "contained")
+    own = Reading(tiny_tokenizer, SentenceSegmenter(), ScannerSettings("reference"))
     assert own.prepare(text, units).sentences == [text]
     question = own.pair("ﬁn?", own.prepare(text, units)).question_ids
     assert question.tolist() == tiny_tokenizer.encode("ﬁn?\n").ids

@@ -375,6 +375,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from tokenizers import Tokenizer
+from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -383,7 +384,7 @@ text = Path(sys.argv[2]).read_text(encoding="utf-8")
 
 def read(characters):
     document = (text * (characters // len(text) + 1))[:characters]
-    read = Reading(tokenizer, SentenceSegmenter(), "last_character", lexical_match=True, lexical_prior=True)
+    read = Reading(tokenizer, SentenceSegmenter(), ScannerSettings(match=True, prior=True))
     asked = read.pair("Who is it?", read.prepare(document)).sequence()
     assert len(asked.input_ids) > characters / 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -203,7 +203,7 @@ def from_released(
 ) -> None:
     """Convert the files that the paper's authors released, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-    from spscanner_rag.checkpoint.unfinished import whole_file
+    from spscanner_rag.checkpoint.whole_file import whole_file
     from spscanner_rag.lab.synthesis.released import read_released, read_released_tests
 
     training = [path for path in files if path.suffix != ".json"]

@@ -13,8 +13,7 @@ from typing import Any
 
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
-from spscanner_rag.checkpoint.unfinished import fsync_file
-from spscanner_rag.checkpoint.whole_file import telling_of_full_disks, write_whole
+from spscanner_rag.checkpoint.whole_file import fsync_file, telling_of_full_disks, write_whole
 from spscanner_rag.files.writing import earlier_run, folder_lock, refuse_other_run
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import Asker, Budget, ReplyFile, RunEndedError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spscanner_rag.encoder.embedders import Embedder, embed_checked
+from spscanner_rag.encoder.sentences import Embedder, embed_checked
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
     DroppedError,

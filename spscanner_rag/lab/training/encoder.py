@@ -20,7 +20,6 @@ from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
 from spscanner_rag.encoder.sentences import (
     WINDOW_TOKENS,
-    LaidTokens,
     SentenceVectors,
     TokenEncoder,
     TokenizedSentences,
@@ -339,8 +338,6 @@ class CrossTraining(Finetuning):
 
     def _cosines(self, sentences: list[list[int]], question: Asked) -> NDArray[np.float32]:
         if id(sentences) not in self._vectors:
-            tokens = TokenizedSentences.of(sentences)
-            laid = LaidTokens(tokens, tokens.windows())
-            self._vectors[id(sentences)] = self._encoder.read(laid, lambda tokens: None)
+            self._vectors[id(sentences)] = self._encoder.read(TokenizedSentences.of(sentences))
         states = self._encoder.model.states([self._encoder.enclosed(question.ids)]).mean(0).numpy()
         return self._vectors[id(sentences)].cosines(states / np.linalg.norm(states))

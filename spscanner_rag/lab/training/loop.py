@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from spscanner_rag.checkpoint.unfinished import whole_file
-from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
 from spscanner_rag.files.writing import append_records, complete_lines
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.backends import BackendChoice, choose_backend

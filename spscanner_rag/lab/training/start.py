@@ -21,8 +21,7 @@ from spscanner_rag.checkpoint.file_access import (
 )
 from spscanner_rag.checkpoint.load import SCANNER, Layout
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-from spscanner_rag.checkpoint.unfinished import whole_file
-from spscanner_rag.checkpoint.whole_file import current_files
+from spscanner_rag.checkpoint.whole_file import current_files, whole_file
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.word_vectors import WordVectors

@@ -2,11 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.access import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import LONG_PASSES, Job, ReadingQueue, _SharedMeter
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import SentenceVectors
+from spscanner_rag.encoder.sentences import SentenceVectors, Step
 from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
 from spscanner_rag.scorers import ScanCancelled
 from tests.apps.serving.conftest import wait_until
@@ -124,10 +123,6 @@ def test_a_long_job_goes_on_for_as_long_as_it_was_interrupted() -> None:
     time.sleep(0.06)
     meter.after_step(1)
     assert read == [7, 7]
-    thread = threading.Thread(target=meter.check)  # which prepares texts
-    thread.start()
-    thread.join()
-    assert read == [7, 7]
 
 
 class Slow:
@@ -138,15 +133,13 @@ class Slow:
     def __init__(self) -> None:
         self.begun = threading.Event()
 
-    def laid(self, sentences: Sequence[str]) -> Any:
-        return SimpleNamespace(tokens=len(sentences), rows=np.eye(len(sentences), 4))
-
-    def read(self, laid: Any, after_step: Callable[[int], None]) -> SentenceVectors:
+    def vectors(self, sentences: Sequence[str], before: Step, after_step: Step) -> SentenceVectors:
+        before(len(sentences))
         self.begun.set()
-        for _ in range(laid.tokens):
+        for _ in sentences:
             time.sleep(0.002)
             after_step(1)
-        return SentenceVectors.of(laid.rows)
+        return SentenceVectors.of(np.eye(len(sentences), 4))
 
     def question(self, query: str) -> NDArray[np.float32]:
         return np.eye(1, 4, dtype=np.float32)[0]
@@ -166,7 +159,7 @@ def test_a_text_that_is_asked_while_it_is_encoded(
     assert not long.future.done()
     np.testing.assert_allclose(long.future.result(60)[0].logits, again, atol=1e-4)
     assert ask(queue, "He came back. She stayed.", asked=False).future.result(20) == []
-    monkeypatch.setattr(Slow, "read", None)  # the vectors are kept
+    monkeypatch.setattr(Slow, "vectors", None)  # the vectors are kept
     assert len(ask(queue, "He came back. She stayed.").future.result(20)[0].logits) == 2
     queue.close()
 

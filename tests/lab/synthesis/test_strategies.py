@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.encoder.embedders import Embedder
+from spscanner_rag.encoder.sentences import Embedder
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts, scripted_reply
 from spscanner_rag.lab.synthesis.strategies import (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
+from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.training.data.examples import DocumentStore
-from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -70,9 +70,8 @@ def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    return Reading(
-        tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True, MatchOptions(surroundings=True)
-    )
+    settings = ScannerSettings(reanchor_tokens=64, match=True, prior=True, surroundings=True)
+    return Reading(tiny_tokenizer, SentenceSegmenter(), settings)
 
 
 @pytest.fixture(scope="session")

@@ -263,7 +263,7 @@ class ExampleSource(QuestionDraw):
         if drawn.answered:
             wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
         asked = self.reading.pair(drawn.question.text, prepared)
-        question, reanchor = len(asked.question_ids), self.reading.reanchor_tokens
+        question, reanchor = len(asked.question_ids), self.reading.settings.reanchor_tokens
         # of the document, beside the question and its repeats
         room = int((length - question) / (1 + (question / reanchor if reanchor else 0)))
         if (drawn.answered and not wanted.any()) or room < length // 4:
