@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from langchain_core.documents import Document
 from typing_extensions import override
@@ -23,14 +23,12 @@ from spscanner_rag.retrieval import (
     is_random_id,
     join_pieces,
     page_number,
-    place_metadata,
     share_text,
 )
 
 SCORE_KEY = "relevance_score"
 ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))  # metadata keys whose values depend on the question
 _SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
-_SHORTEST_UNNAMED = 32  # characters; a shorter text may be in a document by chance
 _PAGES = ("page", "page_number", "page_label")
 
 # Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
@@ -177,8 +175,7 @@ def read(
             start, whole = 0, True
             # One id may belong to several texts.
             source = ("whole", stable_name(document), document.page_content)
-        pages = (page_number(document.metadata.get(key)) for key in _PAGES)
-        position = next((page for page in pages if page is not None), None)
+        position = page_number(document.metadata, _PAGES)
         pieces.append(
             Piece(
                 text=document.page_content,
@@ -203,15 +200,10 @@ def _cut_up(documents: Sequence[Document], numbers: Iterable[int]) -> set[int]:
     return {number for own in cut for number in own}
 
 
-def page_of(document: Document) -> object:
-    """What the metadata say about the document's page; None if nothing."""
-    return next((document.metadata[key] for key in _PAGES if document.metadata.get(key) is not None), None)
-
-
 class Wholes:
     """Finds the whole document that a chunk was cut from, by id, else by metadata, else by ``document_key``.
 
-    It must contain the chunk's text. For a chunk without such a value, any document with its text may be it.
+    It must contain the chunk's text.
     """
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
@@ -226,34 +218,27 @@ class Wholes:
     def holding(self, chunk: Document) -> list[int]:
         """Indices of the documents that the chunk may be cut from; one, unless it is ambiguous or unknown."""
         for name in self._names(chunk):
-            found = self._with_text(self._numbers.get(name, ()), chunk)
+            found = self._with_text(self._numbers.get(name, ()), chunk.page_content)
             if found:
                 texts = {self.documents[number].page_content for number in found}
                 return found[:1] if len(texts) == 1 else found
-        unnamed = group_of(chunk, self.document_key) is None and len(chunk.page_content) >= _SHORTEST_UNNAMED
-        return self._with_text(range(len(self.documents)), chunk) if unnamed else []
+        return []
 
     def _names(self, document: Document) -> Iterator[tuple[str, str]]:
-        if document.id is not None:
-            yield "id", document.id
-        yield "parent", parent_name(document)
-        group = group_of(document, self.document_key)
-        if group is not None:
-            yield "key", group
+        names = {"id": document.id, "parent": parent_name(document)}
+        names["key"] = group_of(document, self.document_key)
+        return ((kind, name) for kind, name in names.items() if name is not None)
 
-    def _with_text(self, candidates: Iterable[int], chunk: Document) -> list[int]:
-        text, numbers = chunk.page_content, list(candidates)
-        squeezed = "".join(text.split())
-        if not squeezed:
+    def _with_text(self, numbers: Sequence[int], text: str) -> list[int]:
+        if not (squeezed := "".join(text.split())):
             return []
         holding = [number for number in numbers if text in self.documents[number].page_content]
-        return holding or [number for number in numbers if squeezed in self._without_space(number)]
-
-    def _without_space(self, number: int) -> str:
-        # Splitters may change white space; this is computed only if a chunk does not occur in a document as it is.
-        if number not in self._squeezed:
-            self._squeezed[number] = "".join(self.documents[number].page_content.split())
-        return self._squeezed[number]
+        if holding:
+            return holding
+        for number in numbers:  # splitters may change white space
+            if number not in self._squeezed:
+                self._squeezed[number] = "".join(self.documents[number].page_content.split())
+        return [number for number in numbers if squeezed in self._squeezed[number]]
 
 
 class ScoredMetadata(dict[str, Any]):
@@ -347,6 +332,9 @@ def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
 class DocumentAnswer(Answer[Document, Document]):
     """Results as new documents, which share nothing with those that contain the sentences."""
 
+    pages: ClassVar = _PAGES
+    unknown: ClassVar = UNKNOWN
+
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place, document = hit.place, text.items[hit.place.piece]
         if place.source_start is not None and place.source_end is not None:
@@ -360,9 +348,8 @@ class DocumentAnswer(Answer[Document, Document]):
                 if (own := _own_start(hit, text)) is not None:
                     start, end = own, own + place.piece_end - place.piece_start
             identity = f"{stable_name(document)}:{within}"
-        metadata = self._metadata(hit, text, place.piece)
-        metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}
-        metadata |= place_metadata(hit, text, lambda item: item.metadata, page_of, UNKNOWN)
+        metadata = self.metadata(hit, text, place.piece)
+        metadata |= {"start_index": start, "end_index": end, ID_KEY: identity} | self.place(hit, text)
         self.found.append(scored_document(hit.text, metadata, identity))
 
     def add_piece(
@@ -370,7 +357,7 @@ class DocumentAnswer(Answer[Document, Document]):
     ) -> None:
         document = text.items[piece]
         content, saved = (document.page_content, {}) if pruned is None else pruned
-        metadata = self._metadata(best, text, piece) | saved
+        metadata = self.metadata(best, text, piece) | saved
         self.found.append(scored_document(content, metadata, document.id))
 
     def content(self, of: Document) -> str:
@@ -379,5 +366,9 @@ class DocumentAnswer(Answer[Document, Document]):
     def own_score(self, item: Document) -> float | None:
         return score_of(item)
 
-    def _metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
-        return self.metadata(hit, text, piece, text.items[piece].metadata) | {SCORE_KEY: hit.score}
+    def metadata_of(self, item: Document) -> Mapping[str, Any]:
+        return item.metadata
+
+    @override
+    def metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
+        return super().metadata(hit, text, piece) | {SCORE_KEY: hit.score}

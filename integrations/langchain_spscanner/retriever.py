@@ -13,7 +13,7 @@ from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
-from langchain_spscanner._fields import DocumentFields
+from langchain_spscanner.compressor import DocumentFields
 from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, SentenceSearch, off_loop
 from spscanner_rag.scorers import Cancelled, check_query, never
 

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText, Place, Placed
+from spscanner_rag.retrieval.pieces import page_label
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 
 Result = TypeVar("Result")
@@ -47,48 +48,16 @@ class Hit(NamedTuple):
     answerable: float | None = None  # the probability that its text answers, where the scorer says it
 
 
-def place_metadata(
-    hit: Hit,
-    text: ReadText[Item],
-    metadata_of: Callable[[Item], Mapping[str, Any]],
-    page_of: Callable[[Item], object],
-    unknown: int | None = None,
-) -> dict[str, Any]:
-    """Where a sentence stands: its rectangles on the pages, by the words in the ``metadata_of`` its items.
-
-    And the last page that it runs over to, by ``page_of`` an item, with its span there.
-    """
-    places = list(text.joined.places(hit.start, hit.end))
-    words = ((metadata_of(text.items[place.piece]).get(WORDS_KEY), place) for place in places)
-    boxes = [list(box) for own, place in words for box in _boxes(own, place)]
-    found: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
-    last = places[-1]
-    if last.source == hit.place.source:
-        return found
-    return found | {
-        "spscanner_continued_page": page_of(text.items[last.piece]),
-        "spscanner_continued_start": unknown if last.source_start is None else last.source_start,
-        "spscanner_continued_end": unknown if last.source_end is None else last.source_end,
-    }
-
-
-def _boxes(words: object, place: Place) -> tuple[Box, ...]:
-    known = unpacked(words) if isinstance(words, str) else None
-    if known is None or place.source_start is None or place.source_end is None:
-        return ()
-    page, own = known
-    return boxes_of(own, place.source_start, place.source_end, lambda _: page)
-
-
 def result_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A copy for a result, without the places of all words of the page."""
-    own = copied_metadata(metadata)
-    own.pop(WORDS_KEY, None)
-    return own
+    return copied_metadata({key: value for key, value in metadata.items() if key != WORDS_KEY})
 
 
 class Answer(ABC, Generic[Item, Result]):
     """The results of one question, made by each framework's adapter in its own classes."""
+
+    pages: ClassVar[tuple[str, ...]]  # keys of metadata for `page_label`
+    unknown: ClassVar[int | None] = None  # stands for an offset that is not known
 
     def __init__(self, keep_retrieval_score: bool) -> None:
         self.found: list[Result] = []
@@ -113,6 +82,10 @@ class Answer(ABC, Generic[Item, Result]):
         return self.content(result)
 
     @abstractmethod
+    def metadata_of(self, item: Item) -> Mapping[str, Any]:
+        """Return the metadata of an item."""
+
+    @abstractmethod
     def own_score(self, item: Item) -> float | None:
         """Return the score that an item came with, if any."""
 
@@ -127,13 +100,38 @@ class Answer(ABC, Generic[Item, Result]):
             "answerable": hit.answerable,
         }
 
-    def metadata(
-        self, hit: Hit, text: ReadText[Item], piece: int, given: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def metadata(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
         """Return a copy of an item's metadata with the scores of a result, those that there are."""
         scores = self.scores(hit, text, piece).items()
         own = {f"spscanner_{name}": value for name, value in scores if name != "score" and value is not None}
-        return result_metadata(given) | own
+        return result_metadata(self.metadata_of(text.items[piece])) | own
+
+    def place(self, hit: Hit, text: ReadText[Item]) -> dict[str, Any]:
+        """Return metadata on where a sentence stands: its rectangles on the pages, by the words of its items.
+
+        And the last page that it runs over to, with its span there.
+        """
+        places = list(text.joined.places(hit.start, hit.end))
+        given = [self.metadata_of(text.items[place.piece]) for place in places]
+        boxes = [list(box) for own, at in zip(given, places, strict=True) for box in _boxes(own, at)]
+        found: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
+        last = places[-1]
+        if last.source == hit.place.source:
+            return found
+        return found | {
+            "spscanner_continued_page": page_label(given[-1], self.pages),
+            "spscanner_continued_start": self.unknown if last.source_start is None else last.source_start,
+            "spscanner_continued_end": self.unknown if last.source_end is None else last.source_end,
+        }
+
+
+def _boxes(metadata: Mapping[str, Any], place: Place) -> tuple[Box, ...]:
+    words = metadata.get(WORDS_KEY)
+    known = unpacked(words) if isinstance(words, str) else None
+    if known is None or place.source_start is None or place.source_end is None:
+        return ()
+    page, own = known
+    return boxes_of(own, place.source_start, place.source_end, lambda _: page)
 
 
 @dataclass

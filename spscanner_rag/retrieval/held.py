@@ -110,9 +110,9 @@ class Host(ABC, Generic[Item]):
     def finder(self, items: Sequence[Item], texts: Sequence[ReadText[Item]]) -> Callable[[Item], int | None]:
         """Return a function that gives the index of the held text that contains a found item, if one does."""
 
-    @abstractmethod
     def read(self, found: Sequence[Item]) -> list[ReadText[Item]]:
         """Join found items that no held text contains."""
+        return self.join(found)
 
     @abstractmethod
     def score(self, found: Sequence[Item]) -> float | None:
@@ -249,6 +249,8 @@ class HeldCorpus(Generic[Item]):
         for rank, item in enumerate(found):
             number = self._find(item)
             (loose if number is None else held.setdefault(number, [])).append(rank)
+        if loose and texts and not held:
+            _LOGGER.warning("none of what was found is of the %d documents: it is read alone", len(texts))
         ranked = [
             (ranks[0], replace(texts[number], score=self.host.score([found[rank] for rank in ranks])))
             for number, ranks in held.items()

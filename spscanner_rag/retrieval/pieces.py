@@ -12,7 +12,7 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,13 +238,19 @@ def _chains(pieces: Mapping[int, Piece]) -> list[list[int]]:
     return chains
 
 
-def page_number(value: object) -> float | None:
-    """Parse a page number of a document's metadata, a number or numeric string; None for anything else."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+def page_label(metadata: Mapping[str, Any], keys: Sequence[str]) -> object:
+    """What metadata say about a page, under the first of the keys that has a value; None without one."""
+    return next((metadata[key] for key in keys if metadata.get(key) is not None), None)
+
+
+def page_number(metadata: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+    """The page number of metadata, the first under the keys that is a number or a numeric string, if one is."""
+    for value in map(metadata.get, keys):
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    return None
 
 
 class Location(NamedTuple):

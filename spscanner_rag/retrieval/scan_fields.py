@@ -22,7 +22,6 @@ from spscanner_rag.retrieval.held import OwnFirstStage, ReadBounds, ReadTokens
 from spscanner_rag.retrieval.search import Prompt, Selection, SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.token_counts import budget_counter
 
 
@@ -47,10 +46,10 @@ class ScanFields(BaseModel):
     """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no network. The first call that
     needs it loads it, once in a process."""
 
-    scanner: SkipValidation[Scanner | None] = None
-    """A loaded scanner, instead of ``model``."""
+    scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = Field(default=None, exclude=True)
+    """A loaded scanner, instead of ``model``. What is stored are the arguments that load it again."""
 
-    scorer: SkipValidation[Scorer | None] = None
+    scorer: Any = None
     """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""
 
     backend: str = "auto"

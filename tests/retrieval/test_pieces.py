@@ -415,7 +415,7 @@ def test_order(pieces: list[Piece], expected: str) -> None:
     ],
 )
 def test_page_number(value: object, number: float | None) -> None:
-    assert page_number(value) == number
+    assert page_number({"page": value}, ["page"]) == number
 
 
 def test_chunks_of_chunks_are_read_where_the_larger_have_them() -> None:

@@ -28,8 +28,6 @@ def chunks_of(
     [
         *product(("source", None), ("none", "store", "without metadata")),
         ("source", "unknown key"),
-        ("source", "other metadata"),
-        (None, "other metadata"),
     ],
 )
 def test_a_chunk_finds_its_document(
@@ -48,8 +46,6 @@ def test_a_chunk_finds_its_document(
         del chunk.metadata["start_index"]
     if change == "unknown key":
         chunk.metadata["unheard_of"] = 3
-    if change == "other metadata":  # as of a store that was filled by another program
-        chunk.metadata = {"title": "The island", "start_index": 9}
     if change == "store":  # a store adds its keys, and may give numbers back as floats
         chunk.metadata |= {"_id": "17", "relevance_score": 0.25}
         if with_start:

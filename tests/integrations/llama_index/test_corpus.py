@@ -16,7 +16,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index.retrievers.spscanner import SPScannerRetriever
-from llama_index.retrievers.spscanner.host import node_filter
+from llama_index.retrievers.spscanner.base import node_filter
 from tests.integrations.hosts import Reader
 
 QUERY = "Who signed the treaty?"

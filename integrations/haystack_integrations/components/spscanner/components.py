@@ -1,6 +1,6 @@
 """The ranker and the extractor. They name their base: ``component`` makes new classes, where ``super()`` fails."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,7 +17,6 @@ from spscanner_rag.retrieval import (
     ScanFields,
     join_pieces,
     off_loop,
-    place_metadata,
 )
 from spscanner_rag.scorers import Cancelled, check_query, never
 
@@ -51,13 +50,14 @@ def read(documents: Sequence[Document]) -> list[ReadText[Document]]:
 class Found(Answer[Document, Document]):
     """Results as new documents with the metadata of those they were found in."""
 
+    pages: ClassVar = ("page_number",)
+
     @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place, start, end = hit.place, hit.place.source_start, hit.place.source_end
         source = place.source[1]  # type: ignore[index]  # see `read`
-        meta = self.metadata(hit, text, place.piece, text.items[place.piece].meta)
-        meta |= {"source_id": source, "split_idx_start": start, "split_idx_end": end}
-        meta |= place_metadata(hit, text, lambda item: item.meta, lambda item: item.meta.get("page_number"))
+        meta = self.metadata(hit, text, place.piece)
+        meta |= {"source_id": source, "split_idx_start": start, "split_idx_end": end} | self.place(hit, text)
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 
@@ -66,13 +66,17 @@ class Found(Answer[Document, Document]):
         self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
         document = text.items[piece]
-        meta = self.metadata(best, text, piece, document.meta)
+        meta = self.metadata(best, text, piece)
         content, saved = (document.content, {}) if pruned is None else pruned
         self.found.append(replace(document, content=content, meta=meta | saved, score=best.score))
 
     @override
     def content(self, of: Document) -> str:
         return of.content or ""
+
+    @override
+    def metadata_of(self, item: Document) -> Mapping[str, Any]:
+        return item.meta
 
     @override
     def own_score(self, item: Document) -> float | None:

@@ -7,7 +7,7 @@ except ImportError as error:
 
     raise ImportError(f"LlamaIndex is missing: {install_line('llama-index')}") from error
 
-from llama_index.postprocessor.spscanner.answer import ScannedNode
 from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor
+from llama_index.postprocessor.spscanner.nodes import ScannedNode
 
 __all__ = ["SPScannerPostprocessor", "ScannedNode"]

@@ -15,10 +15,15 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from pydantic import Field, FieldSerializationInfo, SkipValidation, field_serializer, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from llama_index.postprocessor.spscanner.answer import NodeAnswer
-from llama_index.postprocessor.spscanner.nodes import AUTO, GroupBy, by_id, read_found, with_scores
+from llama_index.postprocessor.spscanner.nodes import (
+    AUTO,
+    GroupBy,
+    NodeAnswer,
+    by_id,
+    read_nodes,
+    with_scores,
+)
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 dispatcher = get_dispatcher(__name__)
@@ -45,12 +50,6 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     shared_by_copies: ClassVar = (
         "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens", "prompt"
     )  # fmt: skip
-
-    scanner: SkipJsonSchema[Scanner | None] = Field(default=None, exclude=True, repr=False)
-    """A loaded scanner, instead of ``model``. `to_dict` and pickle store the arguments that load it again."""
-
-    scorer: Any = Field(default=None, repr=False)
-    """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""
 
     top_n: SkipValidation[int | float | str | None] = 50
     """Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
@@ -91,57 +90,50 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query = check_query(query_bundle.query_str if query_bundle else None)
-        given, search = with_scores(nodes), self._search()
-        with self._reranking(query_bundle, given, search) as found:
-            found.extend(self._sentences(query, given, search))
+        with self._reranking(nodes, query_bundle) as (found, _, answer):
+            found += answer(never)
         return found
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query = check_query(query_bundle.query_str if query_bundle else None)
-        given, search = with_scores(nodes), self._search()
-        with self._reranking(query_bundle, given, search) as found:
-            if given:
-                found.extend(
-                    await off_loop(
-                        lambda cancelled: self._sentences(query, given, search, cancelled), search.at_once
-                    )
-                )
+        with self._reranking(nodes, query_bundle) as (found, search, answer):
+            if nodes:
+                found += await off_loop(answer, search.at_once)
         return found
 
     @contextmanager
     def _reranking(
-        self, asked: QueryBundle | None, nodes: Sequence[NodeWithScore], search: SentenceSearch
-    ) -> Iterator[list[NodeWithScore]]:
-        """Send start and end events; the body fills the list of nodes, which is empty after an error."""
-        found: list[NodeWithScore] = []
-        query, model = asked or QueryBundle(""), search.choice.name
-        most = self.top_n if isinstance(self.top_n, int) else len(nodes)
-        dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=most, model_name=model))
+        self, nodes: Sequence[NodeWithScore], asked: QueryBundle | None
+    ) -> Iterator[tuple[list[NodeWithScore], SentenceSearch, Callable[[Cancelled], list[NodeWithScore]]]]:
+        """Send events; the body fills the list, empty after an error, with what the function finds."""
+        query = check_query(asked.query_str if asked else None)
+        given, search, found = with_scores(nodes), self._search(), list[NodeWithScore]()
+
+        def answer(cancelled: Cancelled) -> list[NodeWithScore]:
+            texts = read_nodes(
+                given, by_id(self.documents or ()), self.docstore, self.group_by, self.document_key
+            )
+            return search.answer(query, texts, NodeAnswer, cancelled)
+
+        model, most = search.choice.name, self.top_n if isinstance(self.top_n, int) else len(given)
+        dispatcher.event(ReRankStartEvent(query=asked, nodes=list(given), top_n=most, model_name=model))
         payload: dict[str, Any] = {
-            EventPayload.NODES: list(nodes),
+            EventPayload.NODES: list(given),
             EventPayload.MODEL_NAME: model,
-            EventPayload.QUERY_STR: query.query_str,
+            EventPayload.QUERY_STR: query,
             EventPayload.TOP_K: most,
         }
         try:
             with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
-                yield found
+                yield found, search, answer
                 event.on_end(payload={EventPayload.NODES: list(found)})
         except BaseException:
             found.clear()
             raise
         finally:
             dispatcher.event(ReRankEndEvent(nodes=list(found)))
-
-    def _sentences(
-        self, query: str, nodes: Sequence[NodeWithScore], search: SentenceSearch, cancelled: Cancelled = never
-    ) -> list[NodeWithScore]:
-        texts = read_found(nodes, self.documents or (), self.docstore, self.group_by, self.document_key)
-        return search.answer(query, texts, NodeAnswer, cancelled)
 
     @field_serializer("model", "device", "dtype", "model_kwargs", "scorer", "count_tokens", "prompt")
     def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields

@@ -1,8 +1,9 @@
-"""Convert LlamaIndex nodes to texts to scan, from their offsets and links and from whole documents."""
+"""LlamaIndex's nodes as texts to scan, by offsets and links and within whole documents, and results as nodes."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from hashlib import sha256
+from typing import Any, ClassVar, Literal
 
 from llama_index.core.schema import (
     BaseNode,
@@ -12,17 +13,30 @@ from llama_index.core.schema import (
     NodeRelationship,
     NodeWithScore,
     RelatedNodeInfo,
+    TextNode,
 )
 from llama_index.core.storage.docstore import BaseDocumentStore
+from typing_extensions import override
 
-from spscanner_rag.retrieval import ID_KEY, Piece, ReadText, join_pieces, page_number
+from spscanner_rag.retrieval import (
+    ID_KEY,
+    SCORE_KEYS,
+    Answer,
+    Hit,
+    Piece,
+    ReadText,
+    is_random_id,
+    join_pieces,
+    page_label,
+    page_number,
+    result_metadata,
+)
 
 AUTO = "auto"  # the `document_key` for which pages of one file are one document
 _FILES = ("file_path", "file_name")
-_PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
+_PAGES = ("page_label", "page")  # the keys that LlamaIndex's readers use
+_TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
-
-_SHORTEST_WITHOUT_FILE = 32  # characters; a shorter text may be in a document by chance
 
 GroupBy = Literal["document", "node"]
 
@@ -31,12 +45,9 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
     """Wrap bare nodes in a `NodeWithScore` without a score."""
     found = []
     for number, node in enumerate(nodes):
-        if isinstance(node, BaseNode):
-            found.append(NodeWithScore(node=node))
-        elif isinstance(node, NodeWithScore):
-            found.append(node)
-        else:
+        if not isinstance(node, BaseNode | NodeWithScore):
             raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a NodeWithScore or a node")
+        found.append(NodeWithScore(node=node) if isinstance(node, BaseNode) else node)
     return found
 
 
@@ -66,17 +77,12 @@ def source_id(node: BaseNode) -> str:
     return node.node_id if source is None else source.node_id
 
 
-def page_label(node: BaseNode) -> object:
-    """What the node's metadata say about its page; None if nothing."""
-    return next((node.metadata[key] for key in reversed(_PAGES) if node.metadata.get(key) is not None), None)
-
-
 def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
     """Equal for nodes whose documents are read as one text; None if the node's document is read alone."""
     if document_key != AUTO:
         value = None if document_key is None else node.metadata.get(document_key)
         return value if isinstance(value, str | int | float | None) else repr(value)
-    if page_label(node) is None:
+    if page_label(node.metadata, _PAGES) is None:
         return None
     named = ((key, node.metadata.get(key)) for key in _FILES)
     return next(((key, str(name)) for key, name in named if name), None)
@@ -84,65 +90,18 @@ def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
 
 def read_nodes(
     nodes: Sequence[NodeWithScore],
-    sources: Mapping[Hashable, str],
-    group_by: GroupBy = "document",
-    document_key: str | None = AUTO,
-) -> list[ReadText[NodeWithScore]]:
-    """Join the nodes of each document or `group_of`; ``sources`` holds whole texts of documents by id."""
-    pieces, owners = _pieces(nodes, document_key)
-    if group_by == "node":
-        pieces, sources = [replace(piece, group=number) for number, piece in enumerate(pieces)], {}
-    return [ReadText(joined, owners) for joined in join_pieces(pieces, sources)]
-
-
-class WholeDocuments:
-    """Finds the document of a node whose SOURCE names none: the only one of its file, or of all, with its text."""
-
-    def __init__(self, documents: Iterable[BaseNode]) -> None:
-        self._of_file: dict[Hashable, list[BaseNode]] = {}
-        for document in documents:
-            for file in {None, *_files_of(document)}:
-                self._of_file.setdefault(file, []).append(document)
-
-    def holding(self, node: BaseNode) -> BaseNode | None:
-        """The document; None without one, or with several texts that may be it."""
-        text, files = text_of(node), _files_of(node)
-        if not files and len(text) < _SHORTEST_WITHOUT_FILE:
-            return None
-        among = next((self._of_file[file] for file in files if file in self._of_file), None)
-        if among is None and not files:
-            among = self._of_file.get(None)
-        found = [document for document in among or () if text and text in text_of(document)]
-        return found[0] if len({source_id(document) for document in found}) == 1 else None
-
-
-def _files_of(node: BaseNode) -> list[tuple[str, str]]:
-    return [(key, str(node.metadata[key])) for key in _FILES if node.metadata.get(key)]
-
-
-def read_found(
-    nodes: Sequence[NodeWithScore],
-    documents: Iterable[BaseNode],
+    documents: Mapping[str, BaseNode],
     docstore: BaseDocumentStore | None,
     group_by: GroupBy = "document",
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
-    """`read_nodes` of retrieved nodes, within the documents that they were cut from, where these are at hand."""
-    own = by_id(documents)
-    wholes = WholeDocuments(own.values())
-    within = []
-    for scored in nodes:
-        whole = None if source_id(scored.node) in own else wholes.holding(scored.node)
-        within.append(scored if whole is None else _within(scored, whole))
-    sources = source_texts((source_id(scored.node) for scored in within), own, docstore)
-    return read_nodes(within, sources, group_by, document_key)
-
-
-def _within(scored: NodeWithScore, whole: BaseNode) -> NodeWithScore:
-    """A node as one of a document, by its relationships."""
-    source = {NodeRelationship.SOURCE: whole.as_related_node_info()}
-    node = scored.node.model_copy(update={"relationships": {**scored.node.relationships, **source}})
-    return scored.model_copy(update={"node": node})
+    """Join the nodes of each document or `group_of`, in its whole text if that is at hand."""
+    pieces, owners = _pieces(nodes, document_key)
+    if group_by == "node":
+        pieces, sources = [replace(piece, group=number) for number, piece in enumerate(pieces)], {}
+    else:
+        sources = source_texts((str(piece.source) for piece in pieces), documents, docstore)
+    return [ReadText(joined, owners) for joined in join_pieces(pieces, sources)]
 
 
 def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseNode]:
@@ -206,17 +165,16 @@ def _piece(node: BaseNode, text: str, document_key: str | None) -> Piece:
     whole = related(node, NodeRelationship.SOURCE) is None
     before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
     start = 0 if whole else _start(node, text)
-    pages = (page_number(node.metadata.get(key)) for key in _PAGES)
     return Piece(
         text=text,
         key=node.node_id,
         source=source_id(node),
         start=start,
         group=group_of(node, document_key),
-        position=next((page for page in pages if page is not None), None),
+        position=page_number(node.metadata, _PAGES[::-1]),
         previous=before.node_id if before else None,
         next=after.node_id if after else None,
-        page=page_label(node) is not None,
+        page=page_label(node.metadata, _PAGES) is not None,
         # Splitters link the chunks of one document, so that a first chunk without links is the only one.
         last=whole or (after is None and (before is not None or start == 0)),
     )
@@ -231,3 +189,173 @@ def _start(node: BaseNode, text: str) -> int | None:
         # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE is the document.
         return None
     return start
+
+
+class ScannedNode(NodeWithScore):
+    """A node with the scores that it got for one question.
+
+    The node itself does not depend on the question: retrievers that fuse results know it by its ``hash`` or id.
+
+    Attributes
+    ----------
+    node, score
+        The node, and the score of its best sentence, from 0 to 1: the sigmoid of ``logit``.
+    logit : float
+        What the scanner gave to its best sentence; may be negative.
+    document_score : float
+        The score of the best sentence of its whole document, whether that was selected or not.
+    retrieval_score : float or None
+        The score that it was retrieved with, on request and if there was one.
+    answerable : float or None
+        The probability that its document answers; None where the scorer does not say it.
+    """
+
+    logit: float
+    document_score: float
+    retrieval_score: float | None = None
+    answerable: float | None = None
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name of the class in serialized components."""
+        return "ScannedNode"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A copy of the node's metadata with the scores; write to ``node.metadata`` to change the node's."""
+        scores = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
+        return {**self.node.metadata, **{key: value for key, value in scores.items() if value is not None}}
+
+
+class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
+    """Results as new nodes; sentences have unique ids."""
+
+    pages: ClassVar = _PAGES
+
+    def __init__(self, keep_retrieval_score: bool) -> None:
+        super().__init__(keep_retrieval_score)
+        self._numbers: dict[str, int] = {}  # id of a sentence -> its index in found
+        self._hashes: dict[int, str] = {}  # hash of each node by its id(): hashing a long document is slow
+
+    @override
+    def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
+        """Add a sentence; of two with one id, the one with the higher score counts."""
+        node = text.items[hit.place.piece].node
+        name = self._sentence_id(hit, node)
+        while name in self._numbers and self.found[self._numbers[name]].node.get_content() != hit.text:
+            name += "#2"  # another text under the same id
+        number = self._numbers.setdefault(name, len(self.found))
+        if number == len(self.found):
+            self.found.append(self._sentence(name, hit, text))
+        elif self.found[number].get_score() < hit.score:
+            self.found[number] = self._sentence(name, hit, text)
+
+    @override
+    def add_piece(
+        self,
+        best: Hit,
+        text: ReadText[NodeWithScore],
+        piece: int,
+        pruned: tuple[str, dict[str, float]] | None,
+    ) -> None:
+        node = text.items[piece].node
+        if pruned is not None:
+            node = _pruned(node, *pruned)
+        self.found.append(ScannedNode(node=node, **self.scores(best, text, piece)))
+
+    @override
+    def content(self, of: NodeWithScore) -> str:
+        return text_of(of.node)
+
+    @override
+    def sent(self, result: NodeWithScore) -> str:
+        return result.node.get_content(metadata_mode=MetadataMode.LLM)
+
+    @override
+    def metadata_of(self, item: NodeWithScore) -> Mapping[str, Any]:
+        return item.node.metadata
+
+    @override
+    def own_score(self, item: NodeWithScore) -> float | None:
+        return item.score
+
+    def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> ScannedNode:
+        node = text.items[hit.place.piece].node
+        metadata = result_metadata(node.metadata) | {ID_KEY: name} | self.place(hit, text)
+        source = related(node, NodeRelationship.SOURCE)
+        if source is None:
+            source = self._info(node)
+        else:
+            source = source.model_copy(update={"metadata": result_metadata(source.metadata)})
+        sentence = TextNode(
+            id_=name,
+            text=hit.text,
+            start_char_idx=hit.place.source_start,
+            end_char_idx=hit.place.source_end,
+            relationships={NodeRelationship.SOURCE: source, NodeRelationship.PARENT: self._info(node)},
+            **_with_metadata(node, metadata),
+            **{key: getattr(node, key) for key in _TEMPLATES if hasattr(node, key)},
+        )
+        return ScannedNode(node=sentence, **self.scores(hit, text, hit.place.piece))
+
+    def _info(self, node: BaseNode) -> RelatedNodeInfo:
+        return RelatedNodeInfo(
+            node_id=node.node_id,
+            node_type=node.get_type(),
+            metadata=result_metadata(node.metadata),
+            hash=self._hash(node),
+        )
+
+    def _hash(self, node: BaseNode) -> str:
+        if id(node) not in self._hashes:
+            try:
+                self._hashes[id(node)] = node.hash
+            except UnicodeEncodeError:  # LlamaIndex cannot hash a lone surrogate
+                self._hashes[id(node)] = _digest(repr(node.metadata) + text_of(node))
+        return self._hashes[id(node)]
+
+    def _sentence_id(self, hit: Hit, node: BaseNode) -> str:
+        """The same in every run: document and span, else node and span, else node and text."""
+        place = hit.place
+        if place.source_start is not None:
+            name = self._source_name(source_id(node), node)
+            return f"{name}:{place.source_start}-{place.source_end}"
+        name = self._hash(node)[:24] if is_random_id(node.node_id) else node.node_id
+        if place.piece_start is not None:
+            return f"{name}:{place.piece_start}-{place.piece_end}"
+        return f"{name}:{_digest(hit.text)[:16]}"
+
+    def _source_name(self, name: str, node: BaseNode) -> str:
+        """The id of a node's document, or its hash, if the id was made up at random in this run."""
+        if not is_random_id(name):
+            return name
+        source = related(node, NodeRelationship.SOURCE)
+        known = self._hash(node) if source is None else source.hash
+        return known[:24] if known else name
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _pruned(node: BaseNode, text: str, saved: dict[str, float]) -> BaseNode:
+    """A copy of a node with less text, and with the share that was saved in its metadata."""
+    changed = {
+        **_with_metadata(node, result_metadata(node.metadata) | saved),
+        "relationships": dict(node.relationships),
+        "embedding": None,  # the given one is that of the whole text, and so are the offsets
+        **{name: None for name in ("start_char_idx", "end_char_idx") if hasattr(node, name)},
+    }
+    copy = node.model_copy(update=changed)
+    copy.set_content(text)
+    return copy
+
+
+def _with_metadata(node: BaseNode, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a node with these metadata, of which no model sees what is this package's."""
+    fields: dict[str, Any] = {"metadata": metadata}
+    for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
+        excluded = getattr(node, name)
+        own = (key for key in metadata if key.startswith("spscanner_") and key not in excluded)
+        fields[name] = [*excluded, *own]
+    return fields
