@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.notation import (
     RAISED,
-    cardinal,
     formula_text,
     numeral,
-    ordinal,
-    ordinal_word,
+    symbol,
+    symbols_of,
     whole_number,
 )
 from spscanner_rag.files.readers.text_builder import MOST_COLUMNS, Cell, Row, TextBuilder, add_table
@@ -139,6 +138,7 @@ _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
+_FORMS |= {"none": ""}  # all others are shown as 1, 2, 3
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -234,13 +234,6 @@ def _levels(element: Element, path: str) -> dict[int, _Level]:
     return found
 
 
-def _starts(element: Element) -> dict[int, int]:
-    return {
-        whole_number(level, LAST_LEVEL): whole_number(value(one, "w:startOverride"), _MOST_NUMBER, 1)
-        for level, one in _children(element, "w:lvlOverride[w:startOverride]", "ilvl")
-    }
-
-
 class Lists:
     """The lists of a document, as its part says them, and the number of the last item of each."""
 
@@ -258,8 +251,11 @@ class Lists:
                 if not style:  # else the list of a style has the definition
                     break
                 of = lists.get(styles.of(style).number)
-            own = _levels(one, "w:lvlOverride/w:lvl")
-            self._lists[number] = _List({**levels, **own}, _starts(one), counted)
+            starts = {
+                whole_number(level, LAST_LEVEL): whole_number(value(own, "w:startOverride"), _MOST_NUMBER, 1)
+                for level, own in _children(one, "w:lvlOverride[w:startOverride]", "ilvl")
+            }
+            self._lists[number] = _List(levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted)
 
     def level_of(self, number: str, style: str, default: int) -> int:
         """The level in a list on which the paragraphs of a style are."""
@@ -288,72 +284,19 @@ class Lists:
         def shown(place: re.Match[str]) -> str:
             of = int(place[1]) - 1
             other = levels.get(of, _Level())
-            return _written(counted.get(of, other.start), "decimal" if at.only_digits else other.format)
+            form = "1" if at.only_digits else _FORMS.get(other.format, "1")
+            return numeral(counted.get(of, other.start), form, repeated=True) if form else ""
 
         text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
         return f"{text} " if text else ""
 
 
-def _written(number: int, form: str) -> str:
-    match form:
-        case "none":
-            return ""
-        case "cardinalText":
-            return cardinal(number).capitalize()
-        case "ordinalText":
-            return ordinal_word(number).capitalize()
-        case "ordinal":
-            return ordinal(number)
-        case "numberInDash":
-            return f"- {number} -"
-        case _:
-            return numeral(number, _FORMS.get(form, "1"), repeated=True)
-
-
-_SYMBOL_LETTERS = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001 - from 0x41 on
-_SYMBOL_SIGNS = "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"  # noqa: RUF001 - from 0xA1 on
-_SYMBOL = dict(zip(range(0x41, 0x7F), _SYMBOL_LETTERS, strict=False))
-_SYMBOL |= dict(zip(range(0xA1, 0xE6), _SYMBOL_SIGNS, strict=False))
-_SYMBOL |= {0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0xF2: "∫"}  # noqa: RUF001
-_WINGDINGS = dict(
-    zip(
-        bytes.fromhex("21282a36414344464a4c6c6e6f71727576779fa1a7a8abd8dfe0e1e2e8f0fbfcfdfe"),
-        "✏☎✉⌛✌👍👎☞☺☹●■□❑❒◆❖⬥•○▪◻★➢←→↑↓➔⇨✗✓☒☑",
-        strict=True,
-    )
-)
-_WINGDINGS_2 = dict(zip(bytes.fromhex("4f5051525354a3"), "✗✓☒☑☒☒□", strict=True))
-_FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
-_PRIVATE = range(0xE000, 0xF900)
-_IN_FONT = re.compile("[\ue000-\uf8ff]")
 _DIGITS = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
 
 
-def symbol(font: str, code: str) -> str:
-    """A character by its font and its number, in hexadecimal digits; U+FFFD for one that is not known."""
-    try:
-        number = int(code[:6], 16)
-        known = _FONTS.get(font.lower().strip())
-        if known is None and number not in _PRIVATE:
-            return chr(number)
-        number &= 0xFF if number in _PRIVATE else -1
-        return (known or {}).get(number) or (
-            chr(number) if font.lower() == "symbol" and number < 0x7F else "\ufffd"
-        )
-    except (ValueError, OverflowError):
-        return "\ufffd"
-
-
-def shown(text: str, font: str, *, raised: bool) -> str:
-    """The text of a run: of a font of symbols in Unicode, and raised digits as such, which "10" and "3" need."""
-    if font.lower() in _FONTS and _IN_FONT.search(text):
-        text = _IN_FONT.sub(lambda match: symbol(font, f"{ord(match[0]):x}"), text)
-    return text.translate(RAISED) if raised and _DIGITS.fullmatch(text) else text
-
-
 _MATH = (
-    "{http://schemas.openxmlformats.org/officeDocument/2006/math}",
-    "{http://purl.oclc.org/ooxml/officeDocument/math}",
+    "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath",
+    "{http://purl.oclc.org/ooxml/officeDocument/math}oMath",
 )
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box, for older programs."""
@@ -436,7 +379,7 @@ class _Story:
 
     def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
         """A part of a paragraph: text, a sign, a formula, or an element that holds some."""
-        if element.tag.startswith(_MATH) and element.tag.endswith("}oMath"):
+        if element.tag in _MATH:
             self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
             reading, base = (_text_of(element.find(f"w:{each}", NAMES)) for each in ("rt", "rubyBase"))
@@ -448,7 +391,9 @@ class _Story:
             if name == "sym":
                 text = symbol(attribute(element, "font"), attribute(element, "char"))
             elif run and name == "t":
-                text = shown(text, run.font, raised=run.raised)
+                text = symbols_of(run.font, text)
+                if run.raised and _DIGITS.fullmatch(text):
+                    text = text.translate(RAISED)  # "10" and "3" would be 103
             self._add(text, paragraph, run)
 
     def _add(self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = "") -> None:

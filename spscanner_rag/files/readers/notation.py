@@ -1,4 +1,4 @@
-"""What HTML and DOCX write alike, as text: numbers of lists, formulas."""
+"""What HTML and DOCX write in signs, as text: numbers of lists, characters of symbol fonts, formulas."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,6 @@ from typing import Any
 
 _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")]
 _ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
-_CARDINALS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-).split()
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # of one number; the larger ones are digits
 
@@ -26,67 +18,64 @@ def whole_number(text: str, most: int, default: int = 0) -> int:
     return min(int(digits), most) if len(digits) < 10 else most
 
 
-def roman(number: int) -> str:
-    """As in "iv"; digits outside 1 to 3,999."""
-    if not 0 < number < 4000:
-        return str(number)
-    found = ""
-    for value, letters in _ROMAN:
-        found += letters * (number // value)
-        number %= value
-    return found
-
-
-def letters(number: int, *, repeated: bool) -> str:
-    """As in "c". After "z" comes "aa", and then "bb" where letters are ``repeated`` (Word), else "ab" (HTML)."""
-    if not 0 < number <= 26 * _MOST_LETTERS:
-        return str(number)
-    turn, letter = divmod(number - 1, 26)
-    if repeated:
-        return chr(ord("a") + letter) * (turn + 1)
-    return (letters(turn, repeated=False) if turn else "") + chr(ord("a") + letter)
-
-
 def numeral(number: int, form: str, *, repeated: bool = False) -> str:
-    """A number in the form of a list's first: 1, 01, a, A, i or I; see `letters`."""
-    match form:
-        case "a" | "A":
-            found = letters(number, repeated=repeated)
-        case "i" | "I":
-            found = roman(number)
-        case "01":
-            found = f"{number:02}"
-        case _:
-            found = str(number)
+    """A number in the form of a list's first: 1, 01, a, A, i or I; digits where the form has no letters for it.
+
+    After "z" comes "aa", and then "bb" where letters are ``repeated`` (Word), else "ab" (HTML).
+    """
+    found = f"{number:02}" if form == "01" else str(number)
+    if form in ("a", "A") and 0 < number <= 26 * _MOST_LETTERS:
+        turn, letter = divmod(number - 1, 26)
+        found = chr(ord("a") + letter)
+        found = found * (turn + 1) if repeated else (numeral(turn, "a") if turn else "") + found
+    elif form in ("i", "I") and 0 < number < 4000:
+        found = ""
+        for value, letters in _ROMAN:
+            found += letters * (number // value)
+            number %= value
     return found.upper() if form.isupper() else found
 
 
-def cardinal(number: int) -> str:
-    """As in "twenty"; digits after that."""
-    return _CARDINALS[number - 1] if 0 < number <= len(_CARDINALS) else str(number)
+_SYMBOL_LETTERS = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001 - from 0x41 on
+_SYMBOL_SIGNS = "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"  # noqa: RUF001 - from 0xA1 on
+_SYMBOL = {number: chr(number) for number in range(0x7F)} | dict(enumerate(_SYMBOL_LETTERS, 0x41))
+_SYMBOL |= dict(enumerate(_SYMBOL_SIGNS, 0xA1))
+_SYMBOL |= {0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0xF2: "∫"}  # noqa: RUF001
+_WINGDINGS = "✏☎✉⌛✌👍👎☞☺☹●■□❑❒◆❖⬥•○▪◻★➢←→↑↓➔⇨✗✓☒☑"
+_WINGDINGS_AT = (
+    "21282a36414344464a4c6c6e6f71727576779fa1a7a8abd8dfe0e1e2e8f0fbfcfdfe"  # in hexadecimal digits
+)
+_FONTS = {
+    "symbol": _SYMBOL,
+    "wingdings": dict(zip(bytes.fromhex(_WINGDINGS_AT), _WINGDINGS, strict=True)),
+    "wingdings 2": dict(zip(bytes.fromhex("4f5051525354a3"), "✗✓☒☑☒☒□", strict=True)),
+}
+_PRIVATE = range(0xE000, 0xF900)
+_IN_FONT = re.compile("[\ue000-\uf8ff]")
 
 
-def ordinal(number: int) -> str:
-    """As in "21st"."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+def symbol(font: str, code: str) -> str:
+    """A character by its font and its number, in hexadecimal digits; U+FFFD for one that is not known."""
+    known = _FONTS.get(font.lower().strip())
+    try:
+        number = int(code[:6], 16)
+        if known is None and number not in _PRIVATE:
+            return chr(number)
+        return (known or {}).get(number & 0xFF if number in _PRIVATE else number, "\ufffd")
+    except ValueError:
+        return "\ufffd"
 
 
-def ordinal_word(number: int) -> str:
-    """As in "twentieth"; as `ordinal` after that."""
-    return _ORDINALS[number - 1] if 0 < number <= len(_ORDINALS) else ordinal(number)
+def symbols_of(font: str, text: str) -> str:
+    """The text of a run in Unicode, if its font is one of symbols."""
+    if font.lower() not in _FONTS:
+        return text
+    return _IN_FONT.sub(lambda match: symbol(font, f"{ord(match[0]):x}"), text)
 
 
 _SPACE = re.compile(r"\s+")
-_INVISIBLE = str.maketrans(
-    "", "", "\u2061\u2062\u2063\u2064"
-)  # function application, invisible times and commas
+_INVISIBLE = dict.fromkeys(range(0x2061, 0x2065))  # function application, times, commas and plus
 _DEEPEST = 100  # elements within each other that are written with their structure
-# Elements by their names in both languages; all others are written as they follow each other.
-_FRACTIONS, _ROOTS = {"f", "mfrac"}, {"rad", "msqrt", "mroot"}
-_BELOW, _ABOVE = {"ssub", "msub", "munder", "limlow"}, {"ssup", "msup", "mover", "limupp"}
-_BOTH = {"ssubsup", "msubsup", "munderover"}
-_OF_ROWS = {"m", "mtable", "eqarr"}
 # The same formula in another language; of Word, what was deleted, codes of fields, and properties, which end so.
 _UNREAD = ("annotation", "annotation-xml", "}del", "}moveFrom", "}delText", "}instrText", "Pr")
 
@@ -124,35 +113,38 @@ def _sign(element: Element, name: str, default: str) -> str:
 
 
 def _written(name: str, parts: Sequence[str], element: Element) -> str:
-    first, *rest = parts
-    if name in _FRACTIONS and len(parts) == 2:
-        return f"{_grouped(first)}/{_grouped(rest[0])}"
-    if name in _ROOTS:
-        degree, radicand = ("", "".join(parts)) if name == "msqrt" or len(parts) < 2 else parts[:2]
-        degree, radicand = (radicand, degree) if name == "mroot" and degree else (degree, radicand)
-        return f"{degree}√{_grouped(radicand)}"
-    if name in _BELOW and len(parts) == 2:
-        return f"{first}_{_grouped(rest[0])}"
-    if name in _ABOVE and len(parts) == 2:
-        return f"{_grouped(first)}^{_grouped(rest[0])}"
-    if name in _BOTH and len(parts) == 3:
-        after = " " if name == "munderover" else ""
-        return f"{first}_{_grouped(rest[0])}^{_grouped(rest[1])}{after}"
-    if name == "spre" and len(parts) == 3:
-        return f"{rest[1]}_{_grouped(first)}^{_grouped(rest[0])}"
-    if name == "mfenced":
-        return f"{element.get('open', '(')[:1]}{', '.join(parts)}{element.get('close', ')')[:1]}"
-    if name == "d":
-        between = _sign(element, "sepChr", "") or "|"
-        return f"{_sign(element, 'begChr', '(')}{between.join(parts)}{_sign(element, 'endChr', ')')}"
-    if name == "nary":
-        limits = "".join(f"{mark}{_grouped(part)}" for mark, part in zip("_^", parts[:-1], strict=False))
-        return f"{_sign(element, 'chr', '') or '∫'}{limits} {parts[-1]}"
-    if name in ("acc", "bar"):
-        return "".join(parts) + ("\u0305" if name == "bar" else _sign(element, "chr", "") or "\u0302")
-    if name in ("func", "mtd", "mtr", "mr") or name in _OF_ROWS:
-        return ("; " if name in _OF_ROWS else " ").join(parts)
-    return "".join(parts)
+    """An element by its name in OMML or MathML; of all others, the parts follow each other."""
+    match name, parts:
+        case "f" | "mfrac", [above, below]:
+            return f"{_grouped(above)}/{_grouped(below)}"
+        case ("rad", [degree, radicand, *_]) | ("mroot", [radicand, degree, *_]):
+            return f"{degree}√{_grouped(radicand)}"
+        case "rad" | "mroot" | "msqrt", _:
+            return f"√{_grouped(''.join(parts))}"
+        case "ssub" | "msub" | "munder" | "limlow", [base, below]:
+            return f"{base}_{_grouped(below)}"
+        case "ssup" | "msup" | "mover" | "limupp", [base, above]:
+            return f"{_grouped(base)}^{_grouped(above)}"
+        case ("ssubsup" | "msubsup" | "munderover", [base, below, above]) | ("spre", [below, above, base]):
+            return f"{base}_{_grouped(below)}^{_grouped(above)}{' ' if name == 'munderover' else ''}"
+        case "mfenced", _:
+            return f"{element.get('open', '(')[:1]}{', '.join(parts)}{element.get('close', ')')[:1]}"
+        case "d", _:
+            between = _sign(element, "sepChr", "") or "|"
+            return f"{_sign(element, 'begChr', '(')}{between.join(parts)}{_sign(element, 'endChr', ')')}"
+        case "nary", [*limits, body]:
+            signed = (f"{mark}{_grouped(part)}" for mark, part in zip("_^", limits, strict=False))
+            return f"{_sign(element, 'chr', '') or '∫'}{''.join(signed)} {body}"
+        case "acc", _:
+            return "".join(parts) + (_sign(element, "chr", "") or "\u0302")
+        case "bar", _:
+            return "".join(parts) + "\u0305"
+        case "m" | "mtable" | "eqarr", _:
+            return "; ".join(parts)
+        case "func" | "mtd" | "mtr" | "mr", _:
+            return " ".join(parts)
+        case _:
+            return "".join(parts)
 
 
 def _grouped(part: str) -> str:

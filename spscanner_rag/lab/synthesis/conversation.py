@@ -134,9 +134,6 @@ def scripted_reply(prompt: str) -> str:
             raise ValueError(f"the scripted model got a prompt with {', '.join(names)}; expected one of ours")
 
 
-SCRIPTED = LanguageModel(NAME, scripted_reply)
-
-
 def _links(chunk: str, units: Sequence[str]) -> str:
     """Link the units that share the rarest words with the chunk."""
     chunk_words = set(_words(chunk))
@@ -202,10 +199,6 @@ class Prompt:
     instructions: str
     closing: str
 
-    def filled(self, sections: Mapping[str, str], form: str) -> str:
-        """Return the prompt with the material, fenced, and the form of the reply."""
-        return fenced_prompt(self.instructions, sections, f"{self.closing}\n{form}")
-
 
 @dataclass(slots=True)
 class Conversation:
@@ -227,7 +220,8 @@ class Conversation:
 
         ``check`` raises `MalformedReplyError` for values that are in the right form and still useless.
         """
-        prompt = first = self.prompts[name].filled(sections, stated(fields))
+        own = self.prompts[name]
+        prompt = first = fenced_prompt(own.instructions, sections, f"{own.closing}\n{stated(fields)}")
         for attempt in range(1, self.tries + 1):
             try:
                 values = read(self.ask(prompt), fields)
@@ -253,7 +247,7 @@ def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def model_of(llm: object) -> LanguageModel:
     """Load the model of a name (`named_model`, or "scripted"), or take one of either framework."""
     if llm == NAME:
-        return SCRIPTED
+        return LanguageModel(NAME, scripted_reply)
     return named_model(llm) if isinstance(llm, str) else language_model_of(llm)
 
 
@@ -272,21 +266,19 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
             if path.stem not in found:
                 raise ValueError(f"{path}: no prompt has this name; expected one of {', '.join(found)}")
             found[path.stem] = path
-    return {name: _parsed(name, str(file), file.read_text(encoding="utf-8")) for name, file in found.items()}
+    prompts = {}
+    for name, file in found.items():
+        first, _, rest = file.read_text(encoding="utf-8").replace("\r\n", "\n").partition("\n")
+        instructions, _, closing = (part.strip() for part in rest.partition(_DIVISION))
+        if not (first.startswith(_VERSION) and instructions and closing):
+            raise ValueError(
+                f"{file}: expected a first line 'version: NAME', then instructions, a line ===, and a closing"
+            )
+        prompts[name] = Prompt(name, first.removeprefix(_VERSION).strip(), instructions, closing)
+    return prompts
 
 
 def prompts_digest(prompts: Mapping[str, Prompt]) -> str:
     """Return a digest of the wording of all prompts."""
     content = "\0".join(f"{p.name}\0{p.version}\0{p.instructions}\0{p.closing}" for p in prompts.values())
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
-
-
-def _parsed(name: str, where: str, text: str) -> Prompt:
-    first, _, rest = text.replace("\r\n", "\n").partition("\n")
-    instructions, division, closing = rest.partition(_DIVISION)
-    if not first.startswith(_VERSION) or not division or not instructions.strip() or not closing.strip():
-        raise ValueError(
-            f"{where}: expected a first line 'version: NAME', then instructions, a line ===, and a closing"
-        )
-    version = first.removeprefix(_VERSION).strip()
-    return Prompt(name, version, instructions.strip(), closing.strip())

@@ -103,38 +103,38 @@ class Maker:
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
         """Make a question; `DroppedError` if none comes of this sub-document."""
-        by_strategy = {"link": self._link, "chunk": self._chunk, "pair": self._pair}
-        return by_strategy[self.settings.strategy](sub, talk)
+        draw = random.Random(f"{self.settings.seed}-{sub.doc_id}-{self.settings.strategy}")
+        return (self._link if self.settings.strategy == "link" else self._of_chunks)(sub, talk, draw)
 
-    def _link(self, sub: SubDocument, talk: Conversation) -> Made:
+    def _link(self, sub: SubDocument, talk: Conversation, draw: random.Random) -> Made:
         """Of a chunk and the farthest unit linked with it, with the numbers of the released code.
 
         The question needs both sides; each side's labels are asked for by themselves.
         """
         settings = self.settings
         units = joined_units(sub.sentences, settings.unit_tokens)
-        draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
         layout = layout_of(len(units), settings, sub.number, draw)
-        chunk, shown = layout.chunk, layout.shown
-        chunk_text = _joined(sub.text, units, chunk)
+        shown = layout.shown
+        chunk_text = _joined(sub.text, units, layout.chunk)
         links = talk.values(
             "link_connections",
             {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
             [Field("links", "links", len(shown))],
         )["links"]
-        linked, connection = _farthest(links, layout, len(units), settings.closest_link)
-        linked_text = _joined(sub.text, units, (linked, linked + 1))
+        number, connection = _farthest(links, layout, len(units), settings.closest_link)
+        linked = number, number + 1
         question = talk.values(
             "link_question",
-            {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
+            {
+                "FIRST PART": chunk_text,
+                "SECOND PART": _joined(sub.text, units, linked),
+                "CONNECTION": connection,
+            },
             [Field("question", "text")],
             partial(self._check, sub),
         )["question"]
         evidence: list[Span] = []
-        for (first, last), by in (
-            (chunk, settings.chunk_widening),
-            ((linked, linked + 1), settings.link_widening),
-        ):
+        for (first, last), by in ((layout.chunk, settings.chunk_widening), (linked, settings.link_widening)):
             around = units[max(0, first - by) : last + by]
             labels = talk.values(
                 "label_units",
@@ -145,50 +145,49 @@ class Maker:
             if not labels["relevant"]:
                 raise DroppedError("one side holds no relevant unit")
             evidence += [around[number] for number in labels["indices"]]
-        return Made(question, tuple(sorted(evidence)), (_span(units, chunk), units[linked]))
+        contexts = (_span(units[slice(*layout.chunk)]), units[number])
+        return Made(question, tuple(sorted(evidence)), contexts)
 
-    def _chunk(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Of 20 consecutive sentences at a random place, with its answer and what it depends on."""
-        count, spans = self.settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
-        if len(spans) < count:
-            raise DroppedError("too few sentences for a chunk")
-        first = random.Random(f"{self.settings.seed}-{sub.doc_id}-chunk").randint(0, len(spans) - count)
-        chunk = spans[first : first + count]
-        values = talk.values(
-            "chunk_question",
-            {"SENTENCES": listed(sub.text, chunk)},
-            [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
-            partial(self._check, sub),
-        )
-        evidence = tuple(chunk[index] for index in values["indices"])
-        return Made(values["question"], evidence, (_span(chunk, (0, count)),), values["answer"])
+    def _of_chunks(self, sub: SubDocument, talk: Conversation, draw: random.Random) -> Made:
+        """Of consecutive sentences at a random place, or of a chunk of them and the most similar other one.
 
-    def _pair(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Of a random chunk and the most similar other one, with its answer and the sentences of both."""
-        assert self.encoder is not None
+        The reply has the answer, too, and the sentences that it depends on, of each chunk.
+        """
         count, spans = self.settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
         chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
-        if len(chunks) < 2:
-            raise DroppedError("too few sentences for two chunks")
-        one = random.Random(f"{self.settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
-        contexts = [_span(chunk, (0, count)) for chunk in chunks]
-        texts = [sub.text[start:end] for start, end in contexts]
-        numbers = sorted((one, _nearest(self.encoder, texts, one)))
-        first, second = (chunks[number] for number in numbers)
+        if self.settings.strategy == "chunk":
+            if not chunks:
+                raise DroppedError("too few sentences for a chunk")
+            first = draw.randint(0, len(spans) - count)
+            parts = {"indices": ("SENTENCES", spans[first : first + count])}
+        else:
+            if len(chunks) < 2:
+                raise DroppedError("too few sentences for two chunks")
+            one, other = sorted(self._similar(sub.text, chunks, draw.randrange(len(chunks))))
+            parts = {"first": ("FIRST PART", chunks[one]), "second": ("SECOND PART", chunks[other])}
         values = talk.values(
-            "pair_question",
-            {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
+            f"{self.settings.strategy}_question",
+            {title: listed(sub.text, chunk) for title, chunk in parts.values()},
             [
                 Field("question", "text"),
                 Field("answer", "text"),
-                Field("first", "indices", count),
-                Field("second", "indices", count),
+                *(Field(key, "indices", count) for key in parts),
             ],
             partial(self._check, sub),
         )
-        evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
-        used = tuple(contexts[number] for number in numbers)
-        return Made(values["question"], tuple(evidence), used, values["answer"])
+        evidence = tuple(chunk[number] for key, (_, chunk) in parts.items() for number in values[key])
+        contexts = tuple(_span(chunk) for _, chunk in parts.values())
+        return Made(values["question"], evidence, contexts, values["answer"])
+
+    def _similar(self, text: str, chunks: Sequence[Sequence[Span]], one: int) -> Span:
+        """A chunk and the one with the most similar embedding."""
+        assert self.encoder is not None
+        with _EMBEDDING:
+            vectors = embed_checked(self.encoder.passages, [text[slice(*_span(chunk))] for chunk in chunks])
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        cosines = vectors @ vectors[one]
+        cosines[one] = -np.inf
+        return one, int(np.argmax(cosines))
 
     def _check(self, sub: SubDocument, values: Values) -> None:
         """Raise `MalformedReplyError` for a useless question, and for an answer that depends on nothing."""
@@ -232,21 +231,12 @@ def _farthest(links: Sequence[Link], layout: Layout, units: int, closest: int) -
     return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
 
 
-def _nearest(encoder: Embedder, texts: Sequence[str], one: int) -> int:
-    with _EMBEDDING:
-        vectors = embed_checked(encoder.passages, texts)  # (texts, width)
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    cosines = vectors @ vectors[one]
-    cosines[one] = -np.inf
-    return int(np.argmax(cosines))
-
-
-def _span(units: Sequence[Span], span: Span) -> Span:
-    return units[span[0]][0], units[span[1] - 1][1]
+def _span(units: Sequence[Span]) -> Span:
+    return units[0][0], units[-1][1]
 
 
 def _joined(text: str, units: Sequence[Span], span: Span) -> str:
-    return " ".join(text[slice(*_span(units, span))].split())
+    return " ".join(text[slice(*_span(units[slice(*span)]))].split())
 
 
 def document_line(sub: SubDocument, made: Made, strategy: str, provenance: dict[str, Any]) -> dict[str, Any]:

@@ -234,20 +234,15 @@ class LanguageDetector:
 
     def probability(self, text: str, language: str) -> float:
         """Return the probability that a text is in a language; long texts are read at three places."""
-        return float(dict(self._model.rank(_parts(text))).get(language, 0.0))
+        if len(text) > 3 * _PART_CHARACTERS:
+            starts = 0, len(text) // 2, len(text) - _PART_CHARACTERS
+            text = "\n".join(text[start : start + _PART_CHARACTERS] for start in starts)
+        return float(dict(self._model.rank(text)).get(language, 0.0))
 
     def is_other(self, question: str, language: str) -> bool:
         """True if a question is clearly in another language."""
         found, probability = self._model.classify(question)
         return found != language and float(probability) >= _MISTAKEN
-
-
-def is_boilerplate(text: str, spans: Sequence[tuple[int, int]]) -> bool:
-    """True if many sentences of a text mention licences and copyright."""
-    if not spans:
-        return False
-    found = sum(bool(_BOILERPLATE.search(text, *span)) for span in spans)
-    return found > _BOILERPLATE_SHARE * len(spans)
 
 
 def is_about_a_notice(text: str) -> bool:
@@ -260,15 +255,6 @@ def is_new(text: str, seen: set[int]) -> bool:
     before = len(seen)
     seen.add(hash_of(text.split()))
     return len(seen) > before
-
-
-def _parts(text: str) -> str:
-    if len(text) <= 3 * _PART_CHARACTERS:
-        return text
-    middle = len(text) // 2
-    return "\n".join(
-        (text[:_PART_CHARACTERS], text[middle : middle + _PART_CHARACTERS], text[-_PART_CHARACTERS:])
-    )
 
 
 @dataclass(slots=True)
@@ -326,13 +312,13 @@ class Supply:
 
     def _cut(self, document: Document, segmenter: Segmenter) -> Iterator[SubDocument]:
         """The sub-documents of a document; none if it is too short."""
-        text = document.text
+        text, settings = document.text, self.settings
         # from the middle: the front matter of a book has other tokens
         begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
         sample = readable(text[begin : begin + _SAMPLE_CHARACTERS])
         width = len(sample) / max(1, self.count_tokens(sample))  # characters of a token
-        tokens, settings = len(text) / width, self.settings
-        if tokens < min(settings.sizes) * _LEAST_SHARE:
+        tokens, least = len(text) / width, min(settings.sizes) * _LEAST_SHARE
+        if tokens < least:
             return
         digest = blake2b(f"{settings.seed}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
         draw = random.Random(digest)
@@ -342,14 +328,16 @@ class Supply:
         for slot in range(slots):
             low, high = len(text) * slot // slots, len(text) * (slot + 1) // slots
             start = draw.randint(low, max(low, high - int(size * width)))
-            reach = int(1.5 * size * width) + 2_000
-            sentences = self._sentences(text, 0 if tokens <= size else start, high, size, reach, segmenter)
-            if sum(sentence.tokens for sentence in sentences) < min(settings.sizes) * _LEAST_SHARE:
+            start = 0 if tokens <= size else start
+            stop = min(high, start + int(1.5 * size * width) + 2_000)
+            sentences = self._sentences(text, start, stop, size, segmenter)
+            if sum(sentence.tokens for sentence in sentences) < least:
                 continue
             first, last = sentences[0].start, sentences[-1].end
             number = self._made.total()
             self._made[size] += 1
-            if settings.boilerplate and is_boilerplate(text, [sentence.span for sentence in sentences]):
+            notices = sum(bool(_BOILERPLATE.search(text, *sentence.span)) for sentence in sentences)
+            if settings.boilerplate and notices > _BOILERPLATE_SHARE * len(sentences):
                 self.left_out["licences and copyright notices"] += 1
                 continue
             moved = tuple(Sentence(start - first, end - first, count) for start, end, count in sentences)
@@ -363,16 +351,12 @@ class Supply:
         weights = dict(zip(settings.sizes, settings.weights, strict=True))
         return min(fitting, key=lambda size: (self._made[size] / weights[size], -size))
 
-    def _sentences(
-        self, text: str, start: int, stop: int, size: int, reach: int, segmenter: Segmenter
-    ) -> list[Sentence]:
+    def _sentences(self, text: str, start: int, stop: int, size: int, segmenter: Segmenter) -> list[Sentence]:
+        """The whole sentences of a stretch until they have so many tokens."""
         found: list[Sentence] = []
         total = 0
-        units = segmenter.segment(text[start : min(stop, start + reach)])
-        cut_off = start + reach < stop or stop < len(text)  # the last sentence may not be whole
-        for number, unit in enumerate(units):
-            if (number == 0 and start > 0) or (cut_off and number == len(units) - 1):
-                continue
+        units = segmenter.segment(text[start:stop])
+        for unit in units[int(start > 0) : len(units) - int(stop < len(text))]:  # the others may be cut off
             span = start + unit.start, start + unit.end
             tokens = self.count_tokens(readable(text[slice(*span)]))
             if found and total + tokens > size:
@@ -382,17 +366,18 @@ class Supply:
         return found
 
 
-def joined_units(sentences: tuple[Sentence, ...], least_tokens: int) -> list[tuple[int, int]]:
+def joined_units(sentences: Sequence[Sentence], least_tokens: int) -> list[tuple[int, int]]:
     """Spans of units: sentences joined until each has so many tokens; what is left over joins the last."""
     units: list[tuple[int, int]] = []
-    begin, tokens = None, 0
+    tokens = least_tokens
     for sentence in sentences:
-        begin = sentence.start if begin is None else begin
-        tokens += sentence.tokens
         if tokens >= least_tokens:
-            units.append((begin, sentence.end))
-            begin, tokens = None, 0
-    if begin is not None:
-        start = units.pop()[0] if units else begin
-        units.append((start, sentences[-1].end))
+            units.append(sentence.span)
+            tokens = sentence.tokens
+        else:
+            units[-1] = units[-1][0], sentence.end
+            tokens += sentence.tokens
+    if tokens < least_tokens and len(units) > 1:
+        _, end = units.pop()
+        units[-1] = units[-1][0], end
     return units

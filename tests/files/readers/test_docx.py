@@ -131,7 +131,7 @@ ONE_TO_THREE = item("a") + item("b", 1) + item("c", 1) + item("d") + item("e", 1
         ),
         (
             [level(0, "%1:", "ordinalText"), level(1, "%2", more='<w:lvlRestart w:val="0"/>')],
-            ["First: a", "1 b", "2 c", "Second: d", "3 e"],
+            ["1: a", "1 b", "2 c", "2: d", "3 e"],
         ),
         ([level(0, "", "none"), level(1, "\uf0b7", "bullet")], ["a", "- b", "- c", "d", "- e"]),
     ],
