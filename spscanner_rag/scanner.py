@@ -17,8 +17,8 @@ from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.document_score import Aggregation, check_aggregation
-from spscanner_rag.results.together import RankedDocument, rank_results
+from spscanner_rag.results.scan_result import RankedDocument, rank_results
+from spscanner_rag.results.selection import Aggregation, check_aggregation
 from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens, use_threads
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
 from spscanner_rag.scan.prepare import Reading

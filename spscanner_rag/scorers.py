@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.blocks import Block, segment_blocks, turns_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # a scorer that ignores collections needs no stemmer

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.results.document_score import Aggregation
+from spscanner_rag.results.selection import Aggregation
 
 LIBRARY = (
     "Tidewater is a validation library for Python. A model is a class, and its fields are checked when it is "

@@ -26,8 +26,8 @@ from spscanner_rag import __version__
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read, read_all
 from spscanner_rag.results import ScanResult, Selection
+from spscanner_rag.results.scan_result import Together
 from spscanner_rag.results.sentences import Passage
-from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval import Piece, ReadBounds, join_pieces
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.held import choose_texts

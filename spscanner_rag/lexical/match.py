@@ -1,12 +1,20 @@
 """The lexical channel: which words of a text also occur in the query, and BM25 scores per unit.
 
 A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
-the same; this channel tells it, and with word vectors also which words mean about the same (`soft_match`). All is
-relative to the collection, the texts that the query is asked of: its units are BM25's documents.
+the same; this channel tells it, and with word vectors also which words mean about the same. All is relative to the
+collection, the texts that the query is asked of: its units are BM25's documents.
+
+In the soft match, with s(q, v) the similarity of a query word q and a text's word v (1 for words of the same stem;
+stop words match no others), and df(v) the number of units that contain v, a query word has
+
+    df(q) = min(n, sum over v of s(q, v) df(v)),    idf(q) = ln(1 + (n - df(q) + 0.5) / (df(q) + 0.5))
+
+and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +32,7 @@ from spscanner_rag.lexical.bm25 import (
     text_scores,
     text_statistics,
 )
-from spscanner_rag.lexical.postings import QueryCounts
-from spscanner_rag.lexical.soft_match import SoftStatistics, best_of_words, soft_scores
+from spscanner_rag.lexical.postings import Postings, QueryCounts
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import QueryOnWords, TextWords, indexed_query, query_words
 from spscanner_rag.text.languages import ENGLISH
@@ -38,6 +45,17 @@ T = TypeVar("T", bound=np.generic)
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
+
+
+_STEPS = (1, 2, 5)
+"""The widths 3, 7 and 17 of `REACH` as the largest of three windows of the width before, so far apart."""
+
+
+class SoftStatistics(NamedTuple):
+    """Statistics of a query over all units of a text or a collection, to which its soft matches are relative."""
+
+    idf: NDArray[np.float64]  # (query words,)
+    moments: tuple[Moments, ...]  # of the soft scores of the units and, by `REACH`, of their surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +224,73 @@ def _words_of_tokens(
         reaches = (word >= 0) & (words.ends[word] >= token_ends) & (token_ends > token_starts)
         found[reaches] = words.numbers[word[reaches]]
     return found
+
+
+def soft_scores(
+    asked: QueryOnWords, vectors: WordVectors, least_units: int = 0, idf: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Soft scores of every unit of some texts, with these idf or else those of the texts themselves.
+
+    The idf, (query words,), and the scores of each unit and, by `REACH`, of the text around it: (4, units).
+    """
+    n_units, starts = asked.postings.n_units, asked.postings.text_stops[:-1]
+    n, units = max(n_units, least_units), np.arange(n_units)
+    # with room for the largest window before and after each text
+    places = units + np.searchsorted(starts, units, side="right") * REACH[-1]
+    length = n_units + (len(starts) + 1) * REACH[-1]
+    found = np.zeros(len(query_words(asked.query, asked.language))) if idf is None else idf
+    scores = np.zeros((1 + len(REACH), n_units))
+    for first, similar in asked.similarities(vectors):
+        for column in range(similar.shape[1]):
+            frequency, best = _best_of_units(similar[:, column], asked.postings)
+            if idf is None:
+                df = min(n, frequency)
+                found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
+            if frequency:
+                for sums, largest in zip(scores, (best, *_largest_around(best, places, length)), strict=True):
+                    sums += found[first + column] * largest
+    return found, scores
+
+
+def best_of_words(
+    asked: QueryOnWords, vectors: WordVectors, idf: NDArray[np.float64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The largest s(q, v) idf(q) over the query's words for each word of the text, and that s: (vocabulary,)."""
+    weighted = np.zeros(len(asked.vocabulary), np.float32)
+    similarity = np.zeros(len(asked.vocabulary), np.float32)
+    everyone = np.arange(len(asked.vocabulary))
+    for first, similar in asked.similarities(vectors):
+        values = similar * idf[first : first + similar.shape[1]].astype(np.float32)
+        best = values.argmax(axis=1)
+        better = values[everyone, best] > weighted
+        weighted[better] = values[everyone, best][better]
+        similarity[better] = similar[everyone, best][better]
+    return weighted, similarity
+
+
+def _best_of_units(similar: NDArray[np.float32], postings: Postings) -> tuple[float, NDArray[np.float32]]:
+    """A query word's df, and its largest similarity to a word of each unit: (units,)."""
+    best = np.zeros(postings.n_units, np.float32)
+    values = similar[postings.words]
+    places = np.flatnonzero(values)
+    sizes = postings.stops[places + 1] - postings.stops[places]
+    # all postings of these words: for each word the range from its first to its last
+    ends = np.cumsum(sizes)
+    shift = np.repeat(postings.stops[places] - (ends - sizes), sizes)
+    units = postings.units[np.arange(len(shift)) + shift]
+    np.maximum.at(best, units, np.repeat(values[places], sizes))
+    return float(values[places] @ sizes), best
+
+
+def _largest_around(
+    values: NDArray[np.float32], places: NDArray[np.int64], length: int
+) -> Iterator[NDArray[np.float32]]:
+    """The largest value among each unit and those around it in the same text, by `REACH`: (units,)."""
+    spaced = np.zeros(length, np.float32)
+    spaced[places] = values
+    for step in _STEPS:
+        wider = spaced.copy()
+        np.maximum(wider[step:], spaced[:-step], out=wider[step:])
+        np.maximum(wider[:-step], spaced[step:], out=wider[:-step])
+        spaced = wider
+        yield spaced[places]

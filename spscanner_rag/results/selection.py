@@ -1,4 +1,4 @@
-"""`Selection`, the checked arguments of every selection, and the ranking of sentences: top k, threshold, elbow."""
+"""`Selection`, the checked arguments of every selection, and what ranks: sentences, and documents."""
 
 import math
 import re
@@ -10,9 +10,11 @@ from typing import Any, Literal, Self, TypeGuard, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.lexical.words import index_words
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
+Aggregation = Literal["max", "mean", "mean_top", "sum", "logsumexp", "first", "long"]
 
 AlwaysKeep = Sequence[str] | Callable[[str], bool]  # regular expressions, or a function of a sentence
 
@@ -158,3 +160,87 @@ def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
         return None
     least, most = (int(match[1]), int(match[2])) if match[1] else ELBOW_BOUNDS
     return (least, most) if least <= most else None
+
+
+def diverse(
+    texts: Sequence[str],
+    scores: NDArray[np.float64],
+    candidates: NDArray[np.int64],
+    most: int,
+    diversity: float,
+) -> NDArray[np.int64]:
+    """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998): (picks,), in the order of picking.
+
+    Each of ``candidates``, best first, has diversity * score - (1 - diversity) * its largest likeness to a pick:
+    the cosine of their words, each stem once and weighted by its rarity, as in BM25. Time: picks times words.
+    """
+    words, n = index_words(texts), len(texts)
+    stem_of = np.zeros(len(words.vocabulary), np.int64)
+    for stem, numbers in enumerate(words.of_stem.values()):
+        stem_of[np.asarray(numbers, np.int64)] = stem
+    own = words.postings
+    of_posting = np.repeat(stem_of[own.words], np.diff(own.stops))
+    pairs = np.unique(of_posting * max(n, 1) + own.units)  # each stem of each text once, sorted by stem
+    stems, units = pairs // max(n, 1), pairs % max(n, 1)
+    frequency = np.bincount(stems, minlength=len(words.of_stem))
+    weights = np.log1p((n - frequency + 0.5) / (frequency + 0.5))[stems] ** 2  # (pairs,)
+    lengths = np.sqrt(np.maximum(np.bincount(units, weights, minlength=n), 1e-12))  # (texts,)
+    values = diversity * scores[candidates]
+    repeated = np.zeros(len(candidates))
+    picks: list[int] = []
+    while len(picks) < min(most, len(candidates)):
+        place = int(np.argmax(values - (1 - diversity) * repeated))
+        pick = int(candidates[place])
+        picks.append(pick)
+        values[place] = -np.inf
+        shared = np.zeros(len(frequency), bool)
+        shared[stems[units == pick]] = True
+        products = np.bincount(units, weights * shared[stems], minlength=n)
+        repeated = np.maximum(repeated, (products / (lengths * lengths[pick]))[candidates])
+    return np.array(picks, np.int64)
+
+
+def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3) -> float:
+    """Score a document by its sentences' logits, (sentences,); comparable for one question scored in the same way.
+
+    ``aggregation`` is "max": the best logit (MaxP of Dai and Callan, 2019); "mean"; "first": that of the first
+    sentence (FirstP); "long": that of the document, which is read as one unit (LongP); "mean_top": the mean of the
+    ``top`` best logits; "sum": of the scores, ``sigmoid(logit)``, the expected number of relevant sentences (a sum
+    of logits, most of them negative, would put the longest document last); "logsumexp": between the best logit and
+    a count. Without sentences it is ``-inf`` (0 for "sum"). Raises ``ValueError`` for a logit that is not finite.
+    """
+    check_aggregation(aggregation)
+    if type(top) is not int or top < 1:
+        raise ValueError(f"top is {top!r}; expected a whole number of at least 1")
+    logits = np.asarray(logits, np.float64)
+    if logits.ndim != 1 or not np.isfinite(logits).all():
+        raise ValueError(f"got logits of shape {logits.shape}; expected one finite number for each sentence")
+    if aggregation == "sum":
+        return float(sigmoid(logits).sum())
+    if not len(logits):
+        return -np.inf
+    if aggregation == "mean_top":
+        return float(np.sort(logits)[-top:].mean())
+    if aggregation == "long" and len(logits) > 1:
+        raise ValueError(f'aggregation "long" got {len(logits)} logits; expected one: use unit="document"')
+    if aggregation in ("first", "long"):
+        return float(logits[0])
+    if aggregation == "mean":
+        return float(logits.mean())
+    best = logits.max()
+    if aggregation == "logsumexp":
+        best += np.log(np.exp(logits - best).sum())
+    return float(best)
+
+
+def check_aggregation(aggregation: str) -> None:
+    """Raise ``ValueError`` for an unknown aggregation."""
+    if aggregation not in get_args(Aggregation):
+        raise ValueError(
+            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
+        )
+
+
+def best_first(scores: Sequence[float]) -> list[tuple[int, float]]:
+    """Numbers and scores of documents, the highest first; among equal scores the earlier document first."""
+    return sorted(enumerate(scores), key=lambda document: -document[1])

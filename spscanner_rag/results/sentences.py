@@ -1,9 +1,14 @@
-"""The parts of a result: a scored sentence, and a passage of selected sentences."""
+"""The parts of a result: a scored sentence, a passage of selected sentences, and the ways to count offsets."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.text.escaping import one_line
+
+Offsets = Literal["characters", "utf16", "bytes"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,3 +112,25 @@ def shortened(text: str, characters: int = 60) -> str:
 def shortened_text(text: str, characters: int) -> str:
     """The text with at most ``characters`` characters."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN401 - checked here
+    """The way of counting; ``ValueError`` for another."""
+    if offsets not in get_args(Offsets):
+        raise ValueError(f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}")
+    known: Offsets = offsets
+    return known
+
+
+def counted(text: str, offsets: NDArray[np.integer[Any]], unit: Offsets) -> NDArray[np.int64]:
+    """Offsets in characters as offsets in UTF-16 units, or in bytes of UTF-8: (n,).
+
+    A lone surrogate, which UTF-8 cannot hold, has the three bytes of U+FFFD, which stands for it there.
+    """
+    check_offsets(unit)
+    if unit == "characters" or text.isascii():
+        return offsets.astype(np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    larger = (0xFFFF,) if unit == "utf16" else (0x7F, 0x7FF, 0xFFFF)
+    widths = 1 + sum((codes > code).astype(np.int64) for code in larger)
+    return np.asarray(np.concatenate([[0], np.cumsum(widths)])[offsets], np.int64)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from spscanner_rag import results
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.scan_result import Together
 from spscanner_rag.results.selection import Order, sigmoid
-from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval.answers import (
     Answer,
     Hit,

@@ -21,11 +21,10 @@ from spscanner_rag.lexical.match import (
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.blocks import Block, segment_blocks, turns_of
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import EndRule, TokenizedText, encode_question, tokenize_units
-from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4

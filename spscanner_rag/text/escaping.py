@@ -1,7 +1,7 @@
 """Escape text for every kind of output: what cannot be seen as Python escapes, markup and formulas as plain text.
 
 Everything that writes text of a document, or a name from a file or a command line, uses one of these: `one_line`
-or `unbroken` for a terminal, `escaped` for HTML; for Markdown and CSV those of `markdown_and_csv`.
+or `unbroken` for a terminal, `escaped` for HTML, `markdown_text`, `markdown_code`, `csv_cell`.
 JSON is written in ASCII by ``json.dumps``. A test calls every writer with hostile names.
 """
 
@@ -17,6 +17,9 @@ _UNSHOWABLE = re.compile(
 )
 
 _LINE_PARTS = re.compile("[\t\n\r]")
+_MARKDOWN = re.compile(r"[\\`*\[\]|~]")
+_FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001
+"""Spreadsheets compute a cell that begins with one of these."""
 
 
 def first_line(error: BaseException) -> str:
@@ -54,3 +57,33 @@ def unbroken(text: str) -> str:
 def encodable(text: str, encoding: str) -> str:
     """Replace the characters that ``encoding`` cannot represent by Python escapes."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def markdown_text(text: str) -> str:
+    """Text on one line of Markdown, also in a cell of a table: no markup, link or HTML in it has an effect."""
+    shown = html.escape(one_line(text), quote=False)
+    return _MARKDOWN.sub(lambda match: f"\\{match.group()}", shown)
+
+
+def markdown_code(text: str) -> str:
+    """Text as code on one line of Markdown, in a cell of a table, whatever back-ticks it holds."""
+    shown = one_line(text).replace("|", "\\|")
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest or not shown else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def csv_cell(value: object) -> object:
+    """A value as a cell of a CSV file: text that a spreadsheet would compute gets an apostrophe; numbers stay."""
+    if not isinstance(value, str):
+        return value
+    shown = one_line(value)
+    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -3,18 +3,20 @@
 One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. So a
 long text is tokenized in pieces, cut where a check shows that the cut changes nothing. Only where `LONGEST_PIECE`
 characters have no such place, it is cut between any two tokens, and tokens near the cut may differ.
+
+The published scanners read long documents in half-overlapping windows of whole units (`window_ranges`).
 """
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from tokenizers import Encoding, Tokenizer
 
 from spscanner_rag.text.escaping import first_line
@@ -251,3 +253,46 @@ def _offsets(encoding: Encoding) -> NDArray[np.int32]:
     """Character offsets: (tokens, 2)."""
     flat = np.fromiter(chain.from_iterable(encoding.offsets), np.int32, 2 * len(encoding.ids))
     return flat.reshape(-1, 2)
+
+
+def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tuple[int, int]]:
+    """First and last unit, both inclusive, of every window; ``unit_ends``, (units,), are the units' last tokens.
+
+    A window starts at a unit and holds the whole units that end less than ``window_tokens`` after its first token.
+    The next window starts at the last unit that begins in its first half. The last window is moved back so that it
+    is full. A unit longer than ``window_tokens`` gets a window of its own. Source: ``sliding_window`` in
+    ``evaluate.py`` of https://github.com/MambaRetriever/MambaRetriever, commit 54c3463.
+    """
+    if not len(unit_ends):
+        return []
+    unit_starts = np.concatenate(([0], unit_ends[:-1] + 1))
+    final = len(unit_ends) - 1
+    ranges = []
+    first = unread = 0
+    while True:
+        start = int(unit_starts[first])
+        last = max(int(np.searchsorted(unit_ends, start + window_tokens)) - 1, 0)
+        if unit_ends[last] <= start:
+            last += 1
+        if last >= final:
+            filled = int(np.searchsorted(unit_starts, int(unit_ends[final]) - window_tokens))
+            ranges.append((min(filled, unread, final), final))
+            return ranges
+        last = max(last, first)
+        ranges.append((first, last))
+        unread = last + 1
+        # The original lacks these guards: always advance, and skip no unit next to one longer than a window.
+        following = int(np.searchsorted(unit_starts, start + window_tokens // 2)) - 1
+        first = min(max(following, first + 1), unread)
+
+
+def average_logits(
+    ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
+) -> NDArray[np.float32]:
+    """Mean of each unit's logits, (units in it,) of each window, over the windows that contain it: (n_units,)."""
+    total = np.zeros(n_units, np.float64)
+    count = np.zeros(n_units, np.int64)
+    for (first, last), logits in zip(ranges, window_logits, strict=True):
+        total[first : last + 1] += np.asarray(logits, np.float64)
+        count[first : last + 1] += 1
+    return (total / np.maximum(count, 1)).astype(np.float32)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.lexical.words import stems_of
-from spscanner_rag.results.diversity import diverse
-from spscanner_rag.results.selection import rank, sigmoid
+from spscanner_rag.results.selection import diverse, rank, sigmoid
 from tests.fakes import result_of, words
 
 WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spscanner_rag.results.document_score import Aggregation, best_first, document_score
+from spscanner_rag.results.selection import Aggregation, best_first, document_score
 
 LOGITS = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
 ALL: tuple[Aggregation, ...] = ("max", "mean", "mean_top", "sum", "logsumexp")

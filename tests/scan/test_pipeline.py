@@ -15,8 +15,8 @@ from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.tokenization import window_ranges
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.windows import window_ranges
 
 QUERY = "Who signed the treaty?"
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered.\n\n" * 3

@@ -5,8 +5,16 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.text.escaping import encodable, escaped, one_line, unbroken, visible
-from spscanner_rag.text.markdown_and_csv import csv_cell, markdown_code, markdown_text
+from spscanner_rag.text.escaping import (
+    csv_cell,
+    encodable,
+    escaped,
+    markdown_code,
+    markdown_text,
+    one_line,
+    unbroken,
+    visible,
+)
 
 
 def test_what_cannot_be_shown_is_written_out() -> None:

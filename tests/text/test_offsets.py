@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spscanner_rag.text.offsets import counted
+from spscanner_rag.results.sentences import counted
 
 TEXTS = [
     "",

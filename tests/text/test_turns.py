@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.scorers import segment
-from spscanner_rag.text.turns import turns_of
+from spscanner_rag.text.blocks import turns_of
 from tests.fakes import EQUAL
 
 TALKS = {

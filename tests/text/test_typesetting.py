@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.text.typesetting import as_written
+from spscanner_rag.text.folding import as_written
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.scan.prepare import QueryOnText
-from spscanner_rag.text.tokenization import TokenizedText
+from spscanner_rag.text.tokenization import TokenizedText, average_logits, window_ranges
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.windows import average_logits, window_ranges
 
 unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 

@@ -116,7 +116,7 @@ class EvaluationOptions:
     def stages(self, is_corpus: bool, few: bool = False) -> list[str]:
         """The first stages, of ``few`` documents by default none; ``ValueError`` for options that clash."""
         from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
-        from spscanner_rag.results.document_score import check_aggregation
+        from spscanner_rag.results.selection import check_aggregation
 
         check_aggregation(self.aggregation)
         if not is_corpus:

@@ -39,8 +39,8 @@ from spscanner_rag.files.reading import named_kind
 from spscanner_rag.files.writing import json_text
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
+from spscanner_rag.results.sentences import Offsets, check_offsets
 from spscanner_rag.scorers import check_query, segment
-from spscanner_rag.text.offsets import Offsets, check_offsets
 
 if TYPE_CHECKING:
     from spscanner_rag import Scanner

@@ -12,9 +12,9 @@ import numpy as np
 
 from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.together import Together
-from spscanner_rag.text.markdown_and_csv import csv_cell, markdown_text
-from spscanner_rag.text.offsets import Offsets, counted
+from spscanner_rag.results.scan_result import Together
+from spscanner_rag.results.sentences import Offsets, counted
+from spscanner_rag.text.escaping import csv_cell, markdown_text
 
 COLUMNS = "rank score logit path page headings line column start end neighbour text".split()
 

@@ -38,7 +38,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf_passages import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.together import RankedDocument, rank_results
+from spscanner_rag.results.scan_result import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.tokenization import tokenize_in_pieces

@@ -21,8 +21,8 @@ from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.files.readers.text_builder import readable
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.extras import needed
+from spscanner_rag.text.folding import HYPHENS, LIGATURES, as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
-from spscanner_rag.text.typesetting import HYPHENS, LIGATURES, as_written
 
 _LARGER = 1.15  # times the size of most letters, from which on a line is a heading
 _SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.text_builder import TextBuilder, decoded, looks_named
-from spscanner_rag.text.blocks import LONGEST_UNIT, Block
+from spscanner_rag.text.blocks import LINE, LONGEST_UNIT, NAME, Block, turns_of
 from spscanner_rag.text.sentence_ends import DATED
-from spscanner_rag.text.turns import LINE, NAME, turns_of
 
 _TIMING = re.compile(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}[ \t]+-->")
 _VOICE = re.compile(r"<v(?:\.[^\s>]{0,40})?[ \t]+([^>]{1,60})>")

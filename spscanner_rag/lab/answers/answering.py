@@ -34,8 +34,8 @@ from spscanner_rag.results.selection import rank
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.text.tokenization import window_ranges
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.windows import window_ranges
 
 WINDOW_TOKENS = 120_000
 """The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""

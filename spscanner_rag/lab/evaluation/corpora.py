@@ -14,7 +14,7 @@ from spscanner_rag.baselines.combined import segmenter_in
 from spscanner_rag.lab.evidence.questions import Asked, Document, Question, document_digest, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
-from spscanner_rag.results.document_score import best_first, document_score
+from spscanner_rag.results.selection import best_first, document_score
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens

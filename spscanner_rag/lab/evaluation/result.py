@@ -13,7 +13,7 @@ from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import AVERAGES, Difference, Estimate, Row
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
-from spscanner_rag.text.markdown_and_csv import markdown_text
+from spscanner_rag.text.escaping import markdown_text
 
 CHANCE = 0.05  # a difference with a smaller p is significant
 

@@ -37,9 +37,8 @@ from spscanner_rag.results.coverage import (
     evidence_sentences,
     relevant_units,
 )
-from spscanner_rag.results.document_score import Aggregation, document_score
-from spscanner_rag.results.document_score import best_first as best_documents
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.selection import Aggregation, document_score, sigmoid
+from spscanner_rag.results.selection import best_first as best_documents
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Unit

@@ -21,7 +21,7 @@ from spscanner_rag.lab.evaluation.records import RecordFile
 from spscanner_rag.lab.evaluation.run import Plan, graded_metrics
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import DataError
-from spscanner_rag.results.document_score import Aggregation
+from spscanner_rag.results.selection import Aggregation
 
 ir_measures = pytest.importorskip("ir_measures")
 CUTOFFS = (1, 2, 5, 10, 20)
