@@ -1,15 +1,20 @@
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from spscanner_rag.baselines import BM25, Cascade, Hybrid
-from spscanner_rag.baselines.base import TextCache
+from spscanner_rag.baselines import BM25, Cascade, Dense, Hybrid
+from spscanner_rag.baselines.base import TextCache, segmenter_of
+from spscanner_rag.files.readers.plain_text import read_markdown
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.baselines.conftest import letters
 from tests.conftest import SMALL_TEXT
 
 UNITS = [Unit(0, 1, "a")]
@@ -66,3 +71,99 @@ def test_a_scanner_cuts_its_own_sentences_wherever_it_stands(
     units = segment(combined(scanner), SMALL_TEXT)
     assert (units == scanner.segment(SMALL_TEXT)) is own
     assert scanner.segment(SMALL_TEXT) != SentenceSegmenter().segment(SMALL_TEXT)
+
+
+KINDS = ["chunk:1", "chunk:3", "chunk", "passage", "document"]
+TEXTS = st.text(st.sampled_from("ab.\n\r\t \u00a0\u2028é\ud800🦦"), max_size=60)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, st.sampled_from(KINDS))
+def test_units_are_the_text(text: str, unit: Any) -> None:
+    units = segmenter_of(unit).segment(text)
+    assert "".join(unit.model_text for unit in units) == (text if text.strip() else "")
+    end = 0
+    for unit in units:
+        assert end <= unit.start < unit.end <= len(text)
+        assert not text[end : unit.start].strip()
+        assert text[unit.start : unit.end] == text[unit.start : unit.end].strip()
+        end = unit.end
+    assert not text[end:].strip()
+
+
+def test_passages_end_at_blank_lines() -> None:
+    text = "One\nline. \n\n Two. \r\n\t\r\nThree."
+    passages = [text[unit.start : unit.end] for unit in segmenter_of("passage").segment(text)]
+    assert passages == ["One\nline.", "Two.", "Three."]
+
+
+@pytest.mark.parametrize(
+    ("unit", "units"),
+    [("chunk:1", 5), ("chunk:2", 3), ("chunk:300", 1), ("chunk", 1), ("document", 1), ("sentence", 1)],
+)
+def test_chunks_of_so_many_words(unit: Any, units: int) -> None:
+    segmenter = segmenter_of(unit)
+    assert len(segmenter.segment("one two  three\nfour five")) == units
+    assert segmenter.name == ("chunk" if unit == "chunk:300" else unit)
+    assert segmenter_of(segmenter) is segmenter
+    assert isinstance(segmenter, SentenceSegmenter) == (unit == "sentence")
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ("page", "expected one of sentence, chunk, passage, document, chunk:WORDS"),
+        ("chunk:0", "expected one of"),
+        ("chunk:-1", "expected one of"),
+        ("chunk:many", "expected one of"),
+        ("chunk:99999999", "expected one of"),
+    ],
+)
+def test_unknown_units_are_refused(unit: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        segmenter_of(unit)
+
+
+TABLES = read_markdown(
+    "tables.md",
+    b"""# Prices
+
+It rained in the harbour.
+
+| town | toll |
+|------|------|
+| Lyme | 7    |
+| Bath | 9    |
+
+## Guests
+
+He came in spring.
+
+| town | guests |
+|------|--------|
+| Lyme | 8      |
+""",
+)
+ROWS = segment(BM25(), TABLES.text, TABLES.blocks)
+READ = [
+    "# Prices It rained in the harbour.",
+    "| town | toll | |------|------| | Lyme | 7 |",
+    "| town | toll | | Bath | 9 |",
+    "## Guests He came in spring.",
+    "| town | guests | |--------| | Lyme | 8 |",
+]
+
+
+def words(text: str) -> list[str]:
+    return [word for word in text.replace("-", " ").split() if any(map(str.isalnum, word))]
+
+
+def test_a_unit_has_its_headings_and_its_header() -> None:
+    assert [words(unit.own_text(TABLES.text)) for unit in ROWS] == list(map(words, READ))
+    assert Unit(0, 1, "").own_text("ab") == "a"
+
+
+def test_rows_are_found_by_the_header_of_their_table() -> None:
+    scores = BM25().score_units("Which toll is paid?", TABLES.text, ROWS)
+    assert (scores > -1).tolist() == [False, True, True, False, False]
+    assert list(map(words, Dense(letters).passages_of(TABLES.text, ROWS))) == list(map(words, READ))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.apps.pages.report import profile_of
 from spscanner_rag.files.documents import PageStart, TextFile
+from spscanner_rag.results.sentences import counted
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.escaping import visible
 from tests.fakes import result_of, words
@@ -213,12 +214,12 @@ def test_a_data_frame_has_a_row_for_each_sentence(monkeypatch: pytest.MonkeyPatc
 # Counted tokens
 
 
-def counted(**options: object) -> ScanResult:
+def with_counter(**options: object) -> ScanResult:
     return result_of(["One two three.", "Four.", "Five six."], [1.0, 3.0, 2.0], **options)
 
 
 def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
-    back = pickle.loads(pickle.dumps(counted(count_tokens=words, tokens_read=60)))
+    back = pickle.loads(pickle.dumps(with_counter(count_tokens=words, tokens_read=60)))
     assert back.tokens_read == 60
     with pytest.raises(ValueError, match="this result counts no tokens; expected count_tokens"):
         back.select(max_tokens=3)
@@ -228,7 +229,7 @@ def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
 @pytest.mark.parametrize("tokens", [-1, 1.5, True])
 def test_a_number_of_tokens_that_cannot_be_is_refused(tokens: object) -> None:
     with pytest.raises(ValueError, match="tokens_read: got"):
-        counted(tokens_read=tokens)
+        with_counter(tokens_read=tokens)
 
 
 def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
@@ -268,3 +269,29 @@ def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, floa
             expected[part] = max(expected[part], one.score)
     if parts <= len(result.text):  # else a character is wider than a part
         assert profile_of(result, parts).tolist() == pytest.approx(expected)
+
+
+TEXTS = [
+    "",
+    "Plain text.",
+    "Grüße aus Köln",
+    "東京 is a city",
+    "A 🦊 ran, 🐕 too.",
+    "one \ud800 half",
+    "é🦊\udfff",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_offsets_are_those_of_what_is_encoded(text: str) -> None:
+    all_of_them = np.arange(len(text) + 1)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # U+FFFD for half a pair
+    assert counted(text, all_of_them, "characters").tolist() == all_of_them.tolist()
+    for unit, encoding, size in (("bytes", "utf-8", 1), ("utf16", "utf-16-le", 2)):
+        expected = [len(whole[:offset].encode(encoding)) // size for offset in all_of_them]
+        assert counted(text, all_of_them, unit).tolist() == expected  # type: ignore[arg-type]
+
+
+def test_another_way_of_counting_is_refused() -> None:
+    with pytest.raises(ValueError, match="offsets: got 'lines'; expected one of characters, utf16, bytes"):
+        counted("a", np.array([0]), "lines")  # type: ignore[arg-type]

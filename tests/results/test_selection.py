@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.selection import Aggregation, best_first, diverse, document_score, rank, sigmoid
 from tests.fakes import result_of, words
 
 # Few different values, so that equal logits are common.
@@ -268,3 +270,121 @@ def test_what_has_a_pattern_is_kept_whatever_its_score_is(always_keep: Any, expe
 def test_what_is_no_pattern_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"always_keep: got .*; expected a list of regular expressions"):
         Selection(always_keep=wrong)
+
+
+WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])
+TEXTS = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=9)
+SCORES = st.sampled_from([-4.0, -1.0, 0.0, 0.5, 3.0])
+
+
+def vector(texts: list[str], number: int) -> dict[str, float]:
+    stems = [set(stems_of(re.findall(r"\w+", text.lower()))) for text in texts]
+    return {
+        stem: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+        for stem in stems[number]
+        for n in [sum(stem in own for own in stems)]
+    }
+
+
+def likeness(texts: list[str], one: int, other: int) -> float:
+    a, b = vector(texts, one), vector(texts, other)
+    product = sum(weight * b.get(stem, 0.0) for stem, weight in a.items())
+    lengths = math.sqrt(sum(w * w for w in a.values()) * sum(w * w for w in b.values()))
+    return product / lengths if lengths else 0.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(TEXTS, st.data())
+def test_brute_force_agrees(texts: list[str], data: st.DataObject) -> None:
+    logits = np.array(data.draw(st.lists(SCORES, min_size=len(texts), max_size=len(texts))), np.float32)
+    diversity = data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.77, 1.0]))
+    most = data.draw(st.integers(1, len(texts)))
+    scores, ranked = sigmoid(logits), rank(logits)
+    expected: list[int] = []
+    while len(expected) < most:
+        values = {
+            i: diversity * scores[i]
+            - (1 - diversity) * max((likeness(texts, i, j) for j in expected), default=0)
+            for i in ranked.tolist()
+            if i not in expected
+        }
+        best = max(values.values())
+        expected.append(next(i for i, value in values.items() if value > best - 1e-9))
+    got = diverse(texts, scores, ranked, most, diversity)
+    values_equal = [round(v, 6) for v in _values(texts, scores, got.tolist(), diversity)]
+    assert values_equal == [round(v, 6) for v in _values(texts, scores, expected, diversity)]
+
+
+def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: float) -> list[float]:
+    """What each pick was worth when it was taken, so that ties by rounding do not count as differences."""
+    return [
+        diversity * scores[pick]
+        - (1 - diversity) * max((likeness(texts, pick, before) for before in picks[:place]), default=0)
+        for place, pick in enumerate(picks)
+    ]
+
+
+REPEATED = result_of(
+    ["Otters swim in the lake.", "The otter swims in lakes.", "Herons stand still.", "It rained."],
+    [3, 2.9, 1, -5],
+    count_tokens=words,
+)
+
+
+def test_a_repetition_is_passed_over_before_budgets() -> None:
+    plain = [passage.text for passage in REPEATED.select(2)]
+    assert plain == ["Otters swim in the lake.", "The otter swims in lakes."]
+    assert REPEATED.select(2, diversity=1.0) == REPEATED.select(2)
+    chosen = ["Otters swim in the lake.", "Herons stand still."]
+    assert [passage.text for passage in REPEATED.select(2, diversity=0.6)] == chosen
+    assert REPEATED.context(2, diversity=0.6) == "\n".join(chosen)
+    within = REPEATED.select(None, max_tokens=10, diversity=0.6)
+    assert [passage.text for passage in within] == [*chosen, "It rained."]
+    assert len(REPEATED.select(None, threshold=0.5, diversity=0.2)) == 3, "the threshold is on scores"
+
+
+def test_an_elbow_ends_at_the_steepest_fall() -> None:
+    scores = [0.95, 0.9, 0.4, 0.35, 0.1]
+    result = result_of([f"w{i}" for i in range(5)], [math.log(s / (1 - s)) for s in scores])
+    assert len(result.select("elbow")) == 2
+    assert len(result.select("elbow:3-4")) == 4
+    assert len(result.select("elbow:1-1")) == 1
+    assert len(result.select("elbow:8-9")) == 5
+    assert len(result.select("elbow", threshold=0.92)) == 1
+    assert len(result.select("elbow", diversity=0.5)) == 2
+    assert result_of([], []).select("elbow") == ()
+
+
+FOUR = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
+ALL: tuple[Aggregation, ...] = ("max", "mean", "mean_top", "sum", "logsumexp")
+
+
+def test_by_hand() -> None:
+    assert document_score(FOUR) == 3.0
+    assert document_score(FOUR, "mean_top") == pytest.approx(4 / 3)
+    assert document_score(FOUR, "mean_top", top=1) == 3.0
+    assert document_score(FOUR, "mean_top", top=50) == pytest.approx(0.5)
+    assert document_score(FOUR, "mean") == pytest.approx(0.5)
+    assert document_score(FOUR, "first") == FOUR[0]
+    assert document_score(FOUR[:1], "long") == FOUR[0]
+    assert document_score(np.zeros(5), "sum") == 2.5
+    assert document_score(np.zeros(5), "logsumexp") == pytest.approx(np.log(5))
+
+
+@pytest.mark.parametrize("aggregation", ALL)
+def test_documents_in_order(aggregation: Aggregation) -> None:
+    documents = [np.array([-9.0]), np.array([]), FOUR, np.array([-9.0]), np.array([4.0, 4.0, 4.0])]
+    scores = [document_score(logits, aggregation) for logits in documents]
+    assert best_first(scores) == [(number, scores[number]) for number in (4, 2, 0, 3, 1)]
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="aggregation is 'median'; expected one of max, mean"):
+        document_score(FOUR, "median")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r'"long" got \d+ logits; expected one: use unit="document"'):
+        document_score(FOUR, "long")
+    with pytest.raises(ValueError, match="top is 0"):
+        document_score(FOUR, top=0)
+    for bad in ([np.nan], [np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="one finite number for each sentence"):
+            document_score(np.array(bad))
