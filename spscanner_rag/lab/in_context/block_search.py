@@ -3,9 +3,8 @@
 import logging
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -64,7 +63,7 @@ class BlockSearch(Baseline):
     @property
     def index_bytes(self) -> int:
         """Bytes of the keys and values that are kept for further questions."""
-        return sum(kept.n_bytes for kept in self._corpora.values())
+        return sum(part.nbytes for kept in self._corpora.values() for part in (*kept.keys, *kept.values))
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> list[Scores]:
         """The numbers of `logits_of`, (units,) for each text; the texts of one query are one corpus."""
@@ -96,8 +95,7 @@ class BlockSearch(Baseline):
         return self._corpora.get("\x1e".join(text for _, text, _ in requests), units, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The documents found for a query."""
 
     best: NDArray[np.int64]  # (at most BEST,) numbers of documents, the most probable code first

@@ -30,12 +30,17 @@ DOCUMENT_TOKENS: Final = 300  # tokens of a document, its codes included; the po
 
 INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
 
+Attention = Literal["ssmax", "sink", "plain"]
+STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # of s_L and b_L (table 6); "plain" has none
+
+SETTINGS_FILE: Final = "block_search.json"
+TOKENIZER_FILE: Final = "tokenizer.json"
+
 TokenIds = NDArray[np.int64]
 Codes = Literal["random", "position"]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     r"""Lays documents and queries out as tokens; each digit of a code is a token of its own.
 
     A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct: {instruction}\nQuery:
@@ -103,13 +108,6 @@ def draw_codes(documents: int, draw: random.Random, codes: Codes = "random") -> 
     return draw.sample(range(MOST_DOCUMENTS), documents) if codes == "random" else list(range(documents))
 
 
-Attention = Literal["ssmax", "sink", "plain"]
-STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # of s_L and b_L (table 6); "plain" has none
-
-SETTINGS_FILE: Final = "block_search.json"
-TOKENIZER_FILE: Final = "tokenizer.json"
-
-
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
     """The way queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
@@ -138,8 +136,7 @@ class Gate(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True)
-class DocumentKeys:
+class DocumentKeys(NamedTuple):
     """Keys and values of the tokens of all documents, in order, without padding.
 
     A million tokens of Qwen3-0.6B in bfloat16 are 115 GB: 28 layers, 8 heads of 128 numbers, keys and values.
@@ -161,15 +158,6 @@ class DocumentKeys:
         """The document of each token: (tokens,)."""
         return torch.repeat_interleave(self.lengths)
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of the keys and values."""
-        return sum(tensor.nbytes for tensor in (*self.keys, *self.values))
-
-    def tokens_of(self, documents: Tensor) -> Tensor:
-        """Return the places of the tokens of some documents, in the corpus's order: (their tokens,)."""
-        return torch.isin(self.document_of, documents).nonzero()[:, 0]
-
     @classmethod
     def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
         """Join what was read in several batches."""
@@ -188,8 +176,7 @@ QueryKeys = list[tuple[Tensor, Tensor]]
 """Keys and values of the tokens of queries so far: for each layer (queries, kv_heads, tokens, head_dim)."""
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """The result of reading tokens of queries."""
 
     logits: Tensor  # (queries, tokens, ten digits)
@@ -312,7 +299,7 @@ class BlockSearchModel(nn.Module):
         attended, places = documents.documents, None  # the documents of a layer, and their tokens; None: all
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
-                attended, places = len(selected), documents.tokens_of(selected)
+                attended, places = len(selected), torch.isin(documents.document_of, selected).nonzero()[:, 0]
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
                 key, value = (torch.cat(both, 2) for both in zip(before[number], (key, value), strict=True))
@@ -328,7 +315,8 @@ class BlockSearchModel(nn.Module):
                 routing = max_similarities(scores, documents.document_of, documents.documents).sum(1)
                 if selected is None and len(ids) == 1 and documents.documents > settings.best_documents:
                     selected = routing[0].topk(settings.best_documents).indices.sort().values
-            hidden = _after_attention(layer, hidden, mixed)
+            hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
+            hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
         logits = (self.decoder.model.norm(hidden) @ head.T).float()
         return Read(logits, kept, routing, selected)
@@ -359,13 +347,6 @@ class BlockSearchModel(nn.Module):
         turn = import_module("transformers.models.qwen3.modeling_qwen3").apply_rotary_pos_emb
         query, key = turn(query, key, *self.decoder.model.rotary_emb(hidden, positions[None]))
         return query, key, value
-
-
-def _after_attention(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:  # noqa: ANN401
-    """Compute the rest of a layer: (rows, tokens, d_model); ``mixed`` is (rows, heads, tokens, head_dim)."""
-    hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
-    result: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
-    return result
 
 
 def query_attention(seen: Attended, sink: Tensor | None = None, share: float = 1.0) -> tuple[Tensor, Tensor]:

@@ -3,8 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,8 +45,7 @@ TOGETHER: Final = 16  # queries that share a corpus, as on each of the paper's 8
 FEWEST, MOST = 128, 5000  # N_0 and the largest N_eff of the sink (table 6)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Documents with codes, and queries that see all of them."""
 
     texts: list[str]

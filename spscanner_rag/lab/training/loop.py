@@ -8,9 +8,9 @@ import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -110,8 +110,7 @@ BETAS = (0.9, 0.95)  # AdamW's, as in the paper
 STEPS_AHEAD = 4  # steps that each process draws in advance
 
 
-@dataclass(frozen=True, slots=True)
-class StepReport:
+class StepReport(NamedTuple):
     """The numbers of one optimizer step."""
 
     step: int  # counted from 1
@@ -179,7 +178,7 @@ class Trainer:
         started = time.perf_counter()
         for drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
             report = self._one_step(drawn, started)
-            append_records(self.log, [asdict(report)])
+            append_records(self.log, [report._asdict()])
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
             yield report
@@ -201,7 +200,7 @@ class Trainer:
         state = {
             "step": self.step,
             "seconds": self.seconds,
-            "recipe": json.dumps(self.recipe.to_dict()),
+            "recipe": json.dumps(asdict(self.recipe)),
             "inputs": json.dumps(self._inputs),
             "model": self.model.state_dict(),
             "average": self.average,

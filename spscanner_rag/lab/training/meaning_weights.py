@@ -27,6 +27,9 @@ from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.folding import fold_units, folded
 
+FIT_STEPS, FIT_RATE = 150, 0.05
+_FEATURES = ("scanner", "sentence", "near", "wide")
+
 
 class Fitted(NamedTuple):
     """The scores of a question's sentences, each (sentences,), and which of them are relevant."""
@@ -39,32 +42,25 @@ class Fitted(NamedTuple):
     sentences: Sequence[str] = ()
 
 
-FIT_STEPS, FIT_RATE = 150, 0.05
-_FEATURES = ("scanner", "sentence", "near", "wide")
-
-
 def read_for_fit(
-    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
-) -> Iterator[Fitted]:
-    """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder."""
-    for answerable in (True, False):
-        sample = sample_questions(documents, per_source, answerable=answerable)
+    scanner: Scanner, meaning: Meaning, documents: Sequence[Document], per_source: int
+) -> tuple[list[Fitted], list[Fitted]]:
+    """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder.
+
+    Then ask each document a question of one from another source, which it says nothing of.
+    """
+    read, elsewhere = list[Fitted](), list[Fitted]()
+    samples = {kind: sample_questions(documents, per_source, answerable=kind) for kind in (True, False)}
+    for answerable, sample in samples.items():
         for document, questions in by_document(chain.from_iterable(sample.values())):
-            for one in _read(scanner, meaning, document, questions, answerable):
-                if one.relevant.any() or not answerable:
-                    yield one
-
-
-def read_elsewhere(
-    scanner: Scanner, meaning: Meaning, documents: Iterable[Document], per_source: int
-) -> Iterator[Fitted]:
-    """As `read_for_fit`, but ask each document a question of one from another source, which it says nothing of."""
-    sample = sample_questions(documents, per_source, answerable=True)
-    asked = [(document, some[0]) for own in sample.values() for document, some in by_document(own)]
+            found = _read(scanner, meaning, document, questions, answerable)
+            read += [one for one in found if one.relevant.any() or not answerable]
+    asked = [(document, some[0]) for own in samples[True].values() for document, some in by_document(own)]
     for number, (document, _) in enumerate(asked):
         other, question = asked[(number + len(asked) // 2) % len(asked)]
         if other.source != document.source:
-            yield from _read(scanner, meaning, document, [question], answered=False)
+            elsewhere += _read(scanner, meaning, document, [question], answered=False)
+    return read, elsewhere
 
 
 def _read(
@@ -98,7 +94,9 @@ def fitted_weights(
             "got no question with evidence to fit the weights on; expected held-out documents with some"
         )
     relevant = np.concatenate([one.relevant for one in read])
-    found = _least_loss([_columns(one) for one in answered], answered, (0.3, 20.0, 0.0, 0.0))
+    parts = [MeaningWeights(**{"scanner": 0.0} | {name: 1.0}) for name in _FEATURES]
+    scores = [[part.logits(one.scanner, one.cosines) for part in parts] for one in answered]
+    found = _least_loss([np.stack(own, axis=1) for own in scores], answered, (0.3, 20.0, 0.0, 0.0))
     weights = replace(start, **dict(zip(_FEATURES, found, strict=True)), bias=0.0, cross=0.0)
 
     def logits(one: Fitted) -> NDArray[np.float32]:
@@ -106,12 +104,11 @@ def fitted_weights(
 
     # Calibrated before the cross-reader, which is told by the logits what to read, and with it.
     weights = _scaled(weights, *fit_platt(np.concatenate([logits(one) for one in read]), relevant))
-    final = {id(one): logits(one) for one in (*read, *elsewhere)}
-    added = dict[int, NDArray[np.float32]]()
+    everything, added = [*read, *elsewhere], dict[int, NDArray[np.float32]]()
+    final = {id(one): logits(one) for one in everything}
     if cross is not None:
         added = {
-            id(one): cross.logits(folded(one.query), one.sentences, final[id(one)])
-            for one in (*read, *elsewhere)
+            id(one): cross.logits(folded(one.query), one.sentences, final[id(one)]) for one in everything
         }
         clipped = {number: np.asarray(np.maximum(own, LOWEST), np.float32) for number, own in added.items()}
         columns = [np.stack([final[id(one)], clipped[id(one)]], axis=1) for one in answered]
@@ -119,7 +116,7 @@ def fitted_weights(
         both = [own * final[id(one)] + beside * clipped[id(one)] for one in read]
         scale, shift = fit_platt(np.concatenate(both), relevant)
         weights = replace(_scaled(weights, scale * own, shift), cross=scale * beside)
-    said = [(one.cosines, added.get(id(one)), one.relevant) for one in (*read, *elsewhere)]
+    said = [(one.cosines, added.get(id(one)), one.relevant) for one in everything]
     return replace(weights, **_answer_weights(said))
 
 
@@ -174,12 +171,6 @@ def _answer_weights(
     return {"answer_scale": scale, "answer_bias": shift} if scale > 0 else {}
 
 
-def _columns(one: Fitted) -> NDArray[np.float32]:
-    """The scores that `_FEATURES` weighs: (sentences, 4)."""
-    parts = [MeaningWeights(**{"scanner": 0.0} | {name: 1.0}) for name in _FEATURES]
-    return np.stack([part.logits(one.scanner, one.cosines) for part in parts], axis=1)
-
-
 def put_into_checkpoint(
     model: str | Path,
     base: str | None,
@@ -228,8 +219,7 @@ def put_into_checkpoint(
     mean, deviation = unrelated_cosines(encoder)
     start = MeaningWeights(mean=mean, deviation=deviation)
     notify(f"reading up to {questions} held-out questions of each source")
-    read = list(read_for_fit(scanner, Meaning(encoder, start), aside, questions))
-    elsewhere = list(read_elsewhere(scanner, Meaning(encoder, start), aside, questions))
+    read, elsewhere = read_for_fit(scanner, Meaning(encoder, start), aside, questions)
     weights = fitted_weights(read, start, elsewhere, cross)
     record = {
         "started_from": Path(model).name if Path(model).is_dir() else str(model),

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +135,6 @@ class Recipe:
         if self.lexical_soft and not (self.lexical_match and self.lexical_surroundings):
             three = "lexical_match, lexical_prior and lexical_surroundings"
             raise ValueError(f"lexical_soft is true without {three}; expected all four")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All values, for the model card and the checkpoint."""
-        return asdict(self)
 
     def difference(self, saved: dict[str, Any]) -> str | None:
         """Why a run with ``saved`` values cannot go on with these; None if it can. Unsaved keys are defaults."""

@@ -3,7 +3,7 @@
 import copy
 import platform
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
@@ -123,7 +123,7 @@ class TrainingRun:
             "kernels": self.trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),
-            "recipe": self.recipe.to_dict(),
+            "recipe": asdict(self.recipe),
             self.stage.measured: {
                 source: {name: round(value, 4) for name, value in values.items()}
                 for source, values in (validation.measures if validation else {}).items()

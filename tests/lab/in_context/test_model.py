@@ -95,7 +95,7 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
         read = routed.read_queries(routed.query_ids(QUERY), documents)
     assert read.selected is not None
     assert read.selected.tolist() == sorted(read.routing[0].topk(2).indices.tolist())
-    changed = documents.tokens_of(torch.tensor([n for n in range(5) if n not in read.selected.tolist()]))
+    changed = ~torch.isin(documents.document_of, read.selected)
     noise = [layer.clone() for layer in documents.values]
     for layer in (2, 3):
         noise[layer][:, changed] += 1.0

@@ -128,7 +128,7 @@ def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
     ]
     assert len(set(batch.codes)) == 4
     assert batch_of([COLUMN, other], random.Random(1)).codes != batch.codes
-    scores = word_scores(replace(COLUMN, question="lynx"))
+    scores = word_scores(COLUMN._replace(question="lynx"))
     assert scores[0] > scores[1] > scores[2], "the labelled passage is the teacher's best"
 
 

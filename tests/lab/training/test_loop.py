@@ -5,7 +5,7 @@ import random
 import shutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -271,7 +271,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
 def state(**changes: Any) -> dict[str, Any]:
     content: dict[str, Any] = {"step": 1, "seconds": 1.0, "optimizer": {}}
     content |= {"model": {}, "best": {}, "average": {}}
-    recipe = json.dumps(Recipe().to_dict())
+    recipe = json.dumps(asdict(Recipe()))
     return content | {"recipe": recipe, "inputs": json.dumps(INPUTS)} | changes
 
 

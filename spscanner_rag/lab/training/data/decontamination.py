@@ -11,8 +11,8 @@ of a held-out document, whatever its sentences are.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training import Notify
@@ -24,8 +24,7 @@ MIN_WORDS = 10
 MAX_SHARE = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class SharedDocument:
+class SharedDocument(NamedTuple):
     """A training document that shares text with held-out documents."""
 
     doc_id: str

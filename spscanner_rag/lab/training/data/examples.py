@@ -7,9 +7,10 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,8 +99,7 @@ class DocumentStore:
         return replace(document, text=text)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A question and the document that it is asked of."""
 
     document: int  # its number
@@ -220,8 +220,7 @@ def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
     return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """One training sequence, and which of its units are relevant."""
 
     sequence: TokenSequence
@@ -296,8 +295,7 @@ def full_stretch(
     return min(first, centre), max(min(last, len(unit_ends) - 1), centre)
 
 
-@dataclass(frozen=True, slots=True)
-class PassageColumn:
+class PassageColumn(NamedTuple):
     """A question and passages, of which the first answers it."""
 
     question: str
@@ -314,7 +312,7 @@ class PassageDraw(QuestionDraw):
 
     def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter) -> None:
         super().__init__(documents, recipe)
-        self._negatives = Negatives(documents)
+        self.segmenter, self._negatives = segmenter, Negatives(documents)
         # by the number of a document: the characters at which its units start; the index of its source, or of the
         # part of it that has this document, and the documents in there
         self._starts: dict[int, NDArray[np.int32]] = {}

@@ -1,9 +1,8 @@
 """The evidence stage: questions with known evidence, from files to a scanner."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from spscanner_rag.lab.training.data.examples import (
     DocumentStore,
     Example,
     ExampleSource,
-    PassageDraw,
+    QuestionDraw,
 )
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
@@ -188,8 +187,7 @@ def unit_states(model: ScannerModel, sequences: Sequence[TokenSequence], dtype: 
 _SHIFT_STEPS = 3  # steps whose examples decide the shift of a base's logits in the loss
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(NamedTuple):
     """Measures of a model on documents that it is not trained on."""
 
     choice: float  # the one number that weights are chosen by: higher is better
@@ -215,7 +213,7 @@ class EvidenceStage:
         refuse_names_of_means((document.source for document in self.held_out), "validation")
         self._shared = find_shared(self._documents, self.held_out, notify)
         self._documents.leave_out(self._shared)
-        self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
+        self._drawn: QuestionDraw | None = None  # what the objective draws from
 
     def start(self) -> Checkpoint:
         """The scanner to train, in float32, on the device to train on."""

@@ -1,9 +1,10 @@
 """The stages that rank passages: a Mamba reranker, a transformer's classifier, and an embedding model."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from spscanner_rag.checkpoint.file_access import CONFIG, read_json
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.evidence.metrics import best_first, ranking_metrics
 from spscanner_rag.lab.evidence.questions import Asked, Document, Question
-from spscanner_rag.lab.training.data.examples import PassageColumn, PassageDraw, bm25_scores
+from spscanner_rag.lab.training.data.examples import DocumentStore, PassageColumn, PassageDraw, bm25_scores
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
@@ -31,85 +32,89 @@ from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.units import Segmenter, readable
 
-Column = Sequence[Any]
-"""Pairs of one question, the right one first, as `MambaPairs` or `TransformerPairs` lay them out."""
 
+class RerankerObjective(PassageDraw):
+    """Softmax cross-entropy over the column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
 
-class MambaPairs:
-    """Pairs as a Mamba reranker reads them: the passage, the question and the end token, whose logit counts."""
+    L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer and the others are
+    those of the negatives. A pair is read as a Mamba reranker does: the passage, the question and the end token,
+    whose logit counts.
+    """
 
-    def __init__(self, reader: PairReader) -> None:
-        self._reader = reader
+    def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter, reader: Any) -> None:  # noqa: ANN401
+        super().__init__(documents, recipe, segmenter)
+        self.reader = reader  # a `PairReader`, or transformers' tokenizer
 
     def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401 - its ``input_ids`` are read
         """The tokens of a pair, whose passage is cut after ``length``."""
-        return self._reader.sequence(question, passage, length)
+        return self.reader.sequence(question, passage, length)
 
-    def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+    def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
         """Logits of pairs read in one pass, (pairs,); ``dtype`` is that of matrix products."""
         logits: Tensor = model.score(torch.cat(unit_states(model, pairs, dtype)))
         return logits
 
+    def logits(self, model: nn.Module, pairs: Sequence[Any], dtype: str) -> Tensor:
+        """Logits of pairs, (pairs,), read in as many passes as it takes."""
+        packs = isinstance(model, ScannerModel) and model.kernels.packs
+        found: dict[int, Tensor] = {}
+        for together in passes([len(pair.input_ids) for pair in pairs], self.recipe.tokens_per_pass, packs):
+            logits = self.pass_logits(model, [pairs[number] for number in together], dtype)
+            found.update(zip(together, logits.unbind(), strict=True))
+        return torch.stack([found[number] for number in range(len(pairs))])
 
-class TransformerPairs(MambaPairs):
-    """Pairs as a sequence classifier of transformers reads them: two texts, of which the longer one is cut."""
+    def example(self, number: int, length: int) -> Sequence[Any]:
+        """Column ``number``, of pairs whose passages are cut after ``length`` tokens, the right one first."""
+        column = self.column(number)
+        return [self.pair(column.question, passage, length) for passage in column.passages]
 
-    def __init__(self, tokenizer: Any, most_tokens: int) -> None:  # noqa: ANN401 - transformers' own
-        self._tokenizer, self._most_tokens = tokenizer, most_tokens
+    def tokens(self, example: Sequence[Any]) -> int:
+        """The number of tokens in all pairs."""
+        return sum(len(pair.input_ids) for pair in example)
+
+    def losses(self, model: nn.Module, examples: Sequence[Sequence[Any]]) -> Iterator[Tensor]:
+        """The parts of a step's loss; a column is not divided."""
+        for members in passes(list(map(self.tokens, examples)), self.recipe.tokens_per_pass, packs=True):
+            pairs = [pair for number in members for pair in examples[number]]
+            logits = self.logits(model, pairs, self.recipe.dtype)
+            right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
+            columns = torch.split(logits, [len(examples[number]) for number in members])
+            yield torch.stack([F.cross_entropy(column, right) for column in columns]).sum() / len(examples)
+
+    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
+        """The logits of texts, (texts,), by which a validation ranks them."""
+        pairs = [self.pair(question, text, max(self.recipe.sequence_tokens)) for text in texts]
+        return self.logits(model, pairs, "float32").cpu().numpy()
+
+
+class TransformerObjective(RerankerObjective):
+    """The same with pairs as a sequence classifier of transformers reads them: two texts, the longer one cut."""
+
+    most_tokens = sys.maxsize
 
     def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401
         """The tokens of a pair, at most ``length`` in all."""
-        most = min(length, self._most_tokens)
-        return self._tokenizer(readable(question), readable(passage), truncation=True, max_length=most)
+        most = min(length, self.most_tokens)
+        return self.reader(readable(question), readable(passage), truncation=True, max_length=most)
 
-    def logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+    def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
         """Logits of pairs in one padded batch: (pairs,)."""
-        inputs = self._tokenizer.pad(list(pairs), return_tensors="pt").to(model.device)
+        inputs = self.reader.pad(list(pairs), return_tensors="pt").to(model.device)
         with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
             logits: Tensor = model(**inputs).logits
         return logits[:, 0].float()
 
 
-class RerankerObjective:
-    """Softmax cross-entropy over the column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
-
-    L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer and the others are
-    those of the negatives, whatever kind of model reads the pairs.
-    """
-
-    def __init__(self, passages: PassageDraw, pairs: MambaPairs, recipe: Recipe) -> None:
-        self._passages, self._pairs, self._recipe = passages, pairs, recipe
-
-    def example(self, number: int, length: int) -> Column:
-        """Column ``number``, of pairs whose passages are cut after ``length`` tokens."""
-        column = self._passages.column(number)
-        return [self._pairs.pair(column.question, passage, length) for passage in column.passages]
-
-    def tokens(self, example: Column) -> int:
-        """The number of tokens in all pairs."""
-        return sum(len(pair.input_ids) for pair in example)
-
-    def losses(self, model: nn.Module, examples: Sequence[Column]) -> Iterator[Tensor]:
-        """The parts of a step's loss; a column is not divided."""
-        recipe = self._recipe
-        for members in passes(list(map(self.tokens, examples)), recipe.tokens_per_pass, packs=True):
-            pairs = [pair for number in members for pair in examples[number]]
-            logits = pair_logits(self._pairs, model, pairs, recipe.tokens_per_pass, recipe.dtype)
-            right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
-            columns = torch.split(logits, [len(examples[number]) for number in members])
-            yield torch.stack([F.cross_entropy(column, right) for column in columns]).sum() / len(examples)
-
-
-class EmbedderObjective:
+class EmbedderObjective(PassageDraw):
     """NT-Xent (Chen et al. 2020, "A Simple Framework for Contrastive Learning") between questions and passages.
 
     The cross-entropy of the right passage among all passages of a step, and of the right question among all its
     questions, at temperature 0.05. The library caches gradients, so that memory is that of ``tokens_per_pass``.
     """
 
-    def __init__(self, passages: PassageDraw, model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter, model: Any) -> None:  # noqa: ANN401
+        super().__init__(documents, recipe, segmenter)
         losses = needed("sentence_transformers.sentence_transformer.losses", "an embedder", "baselines")
-        self._passages, self._recipe = passages, recipe
         self._to_device = needed("sentence_transformers.util", "an embedder", "baselines").batch_to_device
         self._loss = losses.CachedMultipleNegativesRankingLoss(
             model,
@@ -122,7 +127,7 @@ class EmbedderObjective:
 
     def example(self, number: int, length: int) -> PassageColumn:
         """Column ``number``, of texts that the model cuts at its own length."""
-        return self._passages.column(number)
+        return self.column(number)
 
     def tokens(self, example: PassageColumn) -> int:
         """The number of tokens of question and passages."""
@@ -136,8 +141,15 @@ class EmbedderObjective:
         texts = [[column.question for column in columns], *passages]
         kind = self._loss.model.device.type
         # entered until the gradients are computed, since the passes are repeated for them
-        with torch.autocast(kind, torch.bfloat16, enabled=self._recipe.dtype == "bfloat16"):
+        with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.dtype == "bfloat16"):
             yield self._loss([self._features(column) for column in texts], None)
+
+    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
+        """The model's own similarities: (texts,)."""
+        read = [readable(text) for text in (question, *texts)]
+        vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
+        similarities: NDArray[np.float32] = model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
+        return similarities
 
     def _features(self, texts: Sequence[str]) -> dict[str, Any]:
         model = self._loss.model
@@ -146,17 +158,7 @@ class EmbedderObjective:
         return features
 
 
-def pair_logits(
-    kind: MambaPairs, model: nn.Module, pairs: Sequence[Any], most_tokens: int, dtype: str
-) -> Tensor:
-    """Logits of pairs, (pairs,), read in passes of ``most_tokens``."""
-    packs = isinstance(model, ScannerModel) and model.kernels.packs
-    found: dict[int, Tensor] = {}
-    for together in passes([len(pair.input_ids) for pair in pairs], most_tokens, packs):
-        logits = kind.logits(model, [pairs[number] for number in together], dtype)
-        found.update(zip(together, logits.unbind(), strict=True))
-    return torch.stack([found[number] for number in range(len(pairs))])
-
+Passages = TypeVar("Passages", bound=PassageDraw)
 
 RERANKED = 50
 """A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
@@ -172,36 +174,27 @@ class RerankerStage(EvidenceStage):
     title, mark = "ranking", ""
     names = ("mrr@10", "recall@1", "recall@10")
     choice = "mrr@10"
+    passages: Any  # the objective
 
     def start(self) -> Checkpoint:
         """The reranker to train."""
-        checkpoint = as_reranker(super().start(), self._recipe.seed)
-        self._pairs = MambaPairs(PairReader(checkpoint.tokenizer))
-        return checkpoint
+        return as_reranker(super().start(), self._recipe.seed)
 
     def objective(self, start: Checkpoint) -> Objective:
         """The passage with the answer among hard negatives."""
-        return RerankerObjective(self.passages(), self._pairs, self._recipe)
+        return self._of(RerankerObjective, PairReader(start.tokenizer))
 
-    def passages(self) -> PassageDraw:
-        """The supply of questions with passages."""
-        self._segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
-        self._drawn = passages = PassageDraw(self._documents, self._recipe, self._segmenter)
-        return passages
+    def _of(self, kind: Callable[..., Passages], reader: Any) -> Passages:  # noqa: ANN401
+        segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
+        made = kind(self._documents, self._recipe, segmenter, reader)
+        self._drawn = self.passages = made
+        return made
 
     def measure(self, checkpoint: Checkpoint, asked: Sequence[Asked]) -> list[dict[str, float]]:
         """MRR and recall of the passages that hold evidence."""
         with torch.inference_mode():
-            return [
-                ranking(partial(self.score, checkpoint.model), self._segmenter, *one, self.names)
-                for one in asked
-            ]
-
-    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
-        """The logits of texts, (texts,), by which a validation ranks them."""
-        recipe = self._recipe
-        pairs = [self._pairs.pair(question, text, max(recipe.sequence_tokens)) for text in texts]
-        return pair_logits(self._pairs, model, pairs, recipe.tokens_per_pass, "float32").cpu().numpy()
+            score = partial(self.passages.score, checkpoint.model)
+            return [ranking(score, self.passages.segmenter, *one, self.names) for one in asked]
 
 
 def ranking(
@@ -262,9 +255,14 @@ class TransformerStage(RerankerStage):
         kind = library.AutoModelForSequenceClassification
         model = load(lambda path: kind.from_pretrained(path, **options), base)
         model.config.pad_token_id = self._tokenizer.pad_token_id  # which a decoder finds its last token by
-        room = getattr(model.config, "max_position_embeddings", None) or self._tokenizer.model_max_length
-        self._pairs = TransformerPairs(self._tokenizer, min(room, self._tokenizer.model_max_length))
         return model
+
+    def objective(self, start: Checkpoint) -> Objective:
+        """The passage with the answer among hard negatives."""
+        made = self._of(TransformerObjective, self._tokenizer)
+        room = getattr(start.model.config, "max_position_embeddings", None) or sys.maxsize
+        made.most_tokens = min(room, self._tokenizer.model_max_length)
+        return made
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the model in its library's layout, and the model card."""
@@ -286,14 +284,7 @@ class EmbedderStage(TransformerStage):
 
     def objective(self, start: Checkpoint) -> Objective:
         """The passage with the answer among all of a step."""
-        return EmbedderObjective(self.passages(), start.model, self._recipe)
-
-    def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
-        """The model's own similarities: (texts,)."""
-        read = [readable(text) for text in (question, *texts)]
-        vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
-        similarities: NDArray[np.float32] = model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
-        return similarities
+        return self._of(EmbedderObjective, start.model)
 
 
 def is_transformer(base: str | None) -> bool:

@@ -11,9 +11,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.examples import PassageColumn
+from spscanner_rag.lab.training.data.examples import DocumentStore, PassageColumn
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.reranker import EmbedderObjective
 from spscanner_rag.lab.training.start import RunFiles
@@ -80,8 +81,9 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     tokens: int, similarity: str, scale: float, tmp_path: Path, save_bert: SaveBert
 ) -> None:
     model = library.SentenceTransformer(str(encoder(tmp_path, save_bert, similarity)), device="cpu").eval()
-    passages: Any = None  # nothing is drawn
-    objective = EmbedderObjective(passages, model, Recipe(tokens_per_pass=tokens, dtype="float32"))
+    recipe, text = Recipe(tokens_per_pass=tokens, dtype="float32"), "It rained. The bell rang."
+    document = Document("a", "a", "", text, (Question("a", "What rang?", ((11, 25),)),))
+    objective = EmbedderObjective(DocumentStore([document]), recipe, segmenter_of("sentence"), model)
     again = [
         PassageColumn("Who left?", ("The well was dry.", "It rained.")),
         *COLUMNS,

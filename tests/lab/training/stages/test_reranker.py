@@ -14,10 +14,9 @@ from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.rerankers import END_TOKENS, TEMPLATE, CrossEncoder, MambaReranker, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.examples import DocumentStore, PassageDraw
+from spscanner_rag.lab.training.data.examples import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.reranker import (
-    MambaPairs,
     RerankerObjective,
     RerankerStage,
     as_reranker,
@@ -91,8 +90,7 @@ def start(documents: list[Document]) -> Checkpoint:
 
 
 def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> RerankerObjective:
-    store, segmenter = DocumentStore(documents), segmenter_of("passage")
-    return RerankerObjective(PassageDraw(store, recipe, segmenter), MambaPairs(reader), recipe)
+    return RerankerObjective(DocumentStore(documents), recipe, segmenter_of("passage"), reader)
 
 
 @pytest.fixture
@@ -206,7 +204,7 @@ def scores(run: TrainingRun, question: str, texts: list[str]) -> NDArray[np.floa
     """What a stage's trained model gives to texts."""
     assert isinstance(run.stage, RerankerStage)
     with torch.no_grad():
-        return run.stage.score(run.trainer.model.eval(), question, texts)
+        return run.stage.passages.score(run.trainer.model.eval(), question, texts)
 
 
 def shape_of(layer: dict[str, object]) -> dict[str, object]:
