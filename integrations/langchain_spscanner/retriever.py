@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,7 +15,7 @@ from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
 from langchain_spscanner.compressor import DocumentFields
-from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, SentenceSearch, off_loop
+from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, off_loop
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
@@ -125,7 +126,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
                 "documents: got neither documents nor a retriever; expected at least one: from_documents(...), "
                 "from_texts(...) or from_retriever(...)"
             )
-        _check_filter(self.filter)
+        _predicate(self.filter)
         self._corpus().counted()
         return self
 
@@ -193,20 +194,17 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         found = None
         if isinstance(first := self.stage, Runnable):
             found = first.invoke(query, {"callbacks": run_manager.get_child()})
-        return self._answer(query, found, checked["search"], checked["chosen_by"])
+        return list(checked["answer"](found))
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **checked: Any
     ) -> list[Document]:
-        search, chosen_by = checked["search"], checked["chosen_by"]
         try:
             found = None
             if isinstance(first := self.stage, Runnable):
                 found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
-            return await off_loop(
-                lambda cancelled: self._answer(query, found, search, chosen_by, cancelled), search.at_once
-            )
+            return await off_loop(partial(checked["answer"], found), checked["search"].at_once)
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class handles only Exception
             raise
@@ -226,37 +224,23 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        check_query(query)
-        chosen_by = arguments.pop("filter", self.filter)
-        _check_filter(chosen_by)
-        selecting = {name: arguments.pop(name) for name in _SELECTING if name in arguments}
-        return {**arguments, "search": self._search(selecting), "chosen_by": chosen_by}
+        text, admits = check_query(query), _predicate(arguments.pop("filter", self.filter))
+        search = self._search({name: arguments.pop(name) for name in _SELECTING if name in arguments})
 
-    def _answer(
-        self,
-        query: str,
-        found: object,
-        search: SentenceSearch,
-        chosen_by: Filter | None,
-        cancelled: Cancelled = never,
-    ) -> list[Document]:
-        held, admits = self._corpus(), _predicate(chosen_by)
-        return search.answer_from(
-            held, query, self.stage, self.bounds, DocumentAnswer, admits, found, cancelled
-        )
+        def answer(found: object, cancelled: Cancelled = never) -> list[Document]:
+            return search.answer_from(self._corpus(), text, DocumentAnswer, admits, found, cancelled)
 
-
-def _check_filter(value: object) -> None:
-    if value is not None and not callable(value) and not isinstance(value, Mapping):
-        raise TypeError(
-            f"filter: got {type(value).__name__}; expected a function of a Document, or a dictionary of metadata "
-            "values"
-        )
+        return {**arguments, "search": search, "answer": answer}
 
 
 def _predicate(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
     if chosen_by is None or callable(chosen_by):
         return chosen_by
+    if not isinstance(chosen_by, Mapping):
+        raise TypeError(
+            f"filter: got {type(chosen_by).__name__}; expected a function of a Document, or a dictionary of "
+            "metadata values"
+        )
     wanted = dict(chosen_by)
     return lambda document: all(
         document.metadata.get(key, _MISSING) == value for key, value in wanted.items()

@@ -120,22 +120,22 @@ class JoinedText:
 
 
 class JoinedTextBuilder:
-    """Collects the runs of one joined text."""
+    """Collects the runs of one source."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Hashable) -> None:
         self.length = 0
         self._parts: list[str] = []
         self._part_starts: list[int] = []
         self._runs: list[Run] = []
         self._placed: list[Placed] = []
-        self._run = Run(0, 0, None, None)  # the current one; its end is set when it is closed
+        self._run = Run(0, 0, source, None)  # the current one; its end is set when it is closed
 
-    def begin(self, source: Hashable, source_start: int | None) -> None:
+    def begin(self, source_start: int | None) -> None:
         """Close the current run and begin another."""
         self._close()
         if self.length:
             self.fill(RUN_SEPARATOR)
-        self._run = Run(self.length, self.length, source, source_start)
+        self._run = Run(self.length, self.length, self._run.source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
         """Add a piece, whose first ``shared`` characters the run ends with; ``source_start`` may place the run."""
@@ -157,17 +157,14 @@ class JoinedTextBuilder:
         if placed.end > placed.start:
             self._placed.append(placed)
 
-    def gap(self, source: Hashable, source_start: int) -> int | None:
+    def gap(self, source_start: int) -> int | None:
         """Number of source characters up to ``source_start``, negative for an overlap; None if unknown."""
-        run = self._run
-        if run.source != source or run.source_start is None:
+        if self._run.source_start is None:
             return None
-        return source_start - run.source_start - (self.length - run.start)
+        return source_start - self._run.source_start - (self.length - self._run.start)
 
-    def tail(self, source: Hashable, characters: int) -> str:
-        """The last characters of the run; empty if the run is of another source."""
-        if self._run.source != source:
-            return ""
+    def tail(self, characters: int) -> str:
+        """The last characters of the run."""
         return self._slice(max(self._run.start, self.length - characters), self.length)
 
     def ends_with(self, text: str, shared: int) -> bool:
@@ -198,54 +195,54 @@ class JoinedTextBuilder:
             self.length -= len(self._parts.pop())
 
 
-class Page(NamedTuple):
-    """The text of a page, or of those chunks of it that are at hand."""
+class Part(NamedTuple):
+    """The text of one source, or of those chunks of it that are at hand."""
 
     joined: JoinedText
-    number: float | None  # its page number; None if unknown
-    whole: bool  # whether all of its text is there, as one run
+    number: float | None = None  # its page number; None if unknown
+    page: bool = False  # whether it is a page with all of its text, as one run
 
 
 class _Body(NamedTuple):
-    """What is read of a page."""
+    """What is read of a part."""
 
     start: int
     end: int
     continues: bool = False  # whether it continues the sentence of the page before
 
 
-def join_pages(pages: Sequence[Page]) -> JoinedText:
-    """Join pages in order, without running headers and footers; a whole page may continue the one before."""
+def join_parts(parts: Sequence[Part]) -> JoinedText:
+    """Join parts in order, pages without running headers and footers; a page may continue the one before."""
+    if len(parts) == 1:
+        return parts[0].joined
     text: list[str] = []
     runs: list[Run] = []
     placed: list[Placed] = []
     length = 0
-    for page, body in zip(pages, _bodies(pages), strict=True):
+    for part, body in zip(parts, _bodies(parts), strict=True):
         if length and body.end > body.start:
-            separator = CONTINUED if body.continues else RUN_SEPARATOR
-            text.append(separator)
-            length += len(separator)
-        text.append(page.joined.text[body.start : body.end])
-        runs += _moved_runs(page.joined.runs, body, length)
-        placed += _moved_pieces(page.joined, body, length)
+            text.append(CONTINUED if body.continues else RUN_SEPARATOR)
+            length += len(text[-1])
+        text.append(part.joined.text[body.start : body.end])
+        runs += _moved_runs(part.joined.runs, body, length)
+        placed += _moved_pieces(part.joined, body, length)
         length += body.end - body.start
     return JoinedText("".join(text), tuple(runs), tuple(placed))
 
 
-def _bodies(pages: Sequence[Page]) -> list[_Body]:
-    bodies = [_Body(0, len(page.joined.text)) for page in pages]
-    whole = {number: page for number, page in enumerate(pages) if page.whole}
-    texts = [page.joined.text for page in whole.values()]
-    numbers = [float(n) if page.number is None else page.number for n, page in whole.items()]
-    for number, span in zip(whole, page_bodies(texts, numbers), strict=True):
+def _bodies(parts: Sequence[Part]) -> list[_Body]:
+    bodies = [_Body(0, len(part.joined.text)) for part in parts]
+    pages = {n: float(n) if part.number is None else part.number for n, part in enumerate(parts) if part.page}
+    texts = [parts[number].joined.text for number in pages]
+    for number, span in zip(pages, page_bodies(texts, list(pages.values())), strict=True):
         bodies[number] = _Body(*span)
-    known = {number: page.number for number, page in whole.items() if page.number is not None}
+    known = [number for number in pages if parts[number].number is not None]
     for number in known:
-        if number - 1 not in known or known[number] - known[number - 1] != 1:
+        if number - 1 not in known or pages[number] - pages[number - 1] != 1:
             continue  # not known to come directly after the one before
         before, after = bodies[number - 1], bodies[number]
-        text_before = pages[number - 1].joined.text[before.start : before.end]
-        text_after = pages[number].joined.text[after.start : after.end]
+        text_before = parts[number - 1].joined.text[before.start : before.end]
+        text_after = parts[number].joined.text[after.start : after.end]
         if sentence_goes_on(text_before, text_after):
             bodies[number - 1] = before._replace(end=before.start + len(text_before.rstrip()))
             start = after.end - len(text_after.lstrip())

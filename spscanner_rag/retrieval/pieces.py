@@ -2,7 +2,7 @@
 
 A piece is a whole document, a page or a chunk. Text that chunks share is included once, and white space that a
 splitter dropped is replaced by as many characters. Where text is missing, or a page or document ends, a new *run*
-begins. No sentence extends over two runs, unless they are pages that follow each other (`joined_text.join_pages`).
+begins. No sentence extends over two runs, unless they are pages that follow each other (`joined_text.join_parts`).
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Page, Placed, join_pages
+from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Part, Placed, join_parts
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
@@ -78,60 +78,47 @@ def _join_group(
     ordered = list(group)
     if all(position is not None for position in positions.values()):
         ordered.sort(key=lambda source: positions[source] or 0)
-    if len(ordered) > 1 and all(pieces[number].page for numbers in group.values() for number in numbers):
-        return join_pages(
-            [_as_page(pieces, source, group[source], sources.get(source)) for source in ordered]
-        )
-    builder = JoinedTextBuilder()
+    pages = len(ordered) > 1 and all(pieces[number].page for numbers in group.values() for number in numbers)
+    parts = []
     for source in ordered:
-        _add(builder, pieces, source, group[source], sources.get(source))
-    return builder.joined()
+        text = sources.get(source)
+        joined = _joined(pieces, source, group[source], text)
+        at_start = len(joined.runs) == 1 and joined.runs[0].source_start == 0
+        reach = max((placed.end for placed in joined.placed if pieces[placed.number].last), default=0)
+        whole = at_start and (text is not None or reach == len(joined.text))
+        parts.append(Part(joined, positions[source], pages and whole))
+    return join_parts(parts)
 
 
-def _as_page(pieces: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None) -> Page:
-    builder = JoinedTextBuilder()
-    _add(builder, pieces, source, numbers, text)
-    joined = builder.joined()
-    at_start = len(joined.runs) == 1 and joined.runs[0].source_start == 0
-    reach = max((placed.end for placed in joined.placed if pieces[placed.number].last), default=0)
-    whole = at_start and (text is not None or reach == len(joined.text))
-    return Page(joined, pieces[numbers[0]].position, whole)
-
-
-def _add(
-    builder: JoinedTextBuilder,
-    given: Sequence[Piece],
-    source: Hashable,
-    numbers: Sequence[int],
-    text: str | None,
-) -> None:
-    """Add one source: its whole text if it is known, else its pieces."""
+def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None) -> JoinedText:
+    """One source: its whole text if it is known, else its pieces."""
     pieces = {n: given[n] for n in numbers if given[n].text.strip() or given[n].start is not None}
+    builder = JoinedTextBuilder(source)
     if text is None:
         _add_chunks(builder, source, pieces)
-        return
-    builder.begin(source, 0)
-    begin = builder.length
+        return builder.joined()
+    builder.begin(0)
     builder.fill(text)
     locator, not_found = ChunkLocator(text), []
     for number in in_reading_order(pieces):
         found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
-            builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
+            builder.place(Placed(found.start, found.end, number, found.exact))
         elif pieces[number].text.strip():
             not_found.append(number)
     for number in not_found:
-        builder.begin(source, None)
+        builder.begin(None)
         builder.append(pieces[number].text, number)
+    return builder.joined()
 
 
 def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]) -> None:
     """Add pieces by their offsets, as far as these agree, links and common text."""
     known = {number: piece for number, piece in pieces.items() if piece.start is not None}
-    base = JoinedTextBuilder()
-    if not _add_pieces(base, source, in_reading_order(known), known):
-        known, base = _outer(known), JoinedTextBuilder()  # chunks of chunks count from where the larger begin
-        if not _add_pieces(base, source, in_reading_order(known), known):
+    base = JoinedTextBuilder(source)
+    if not _add_pieces(base, in_reading_order(known), known):
+        known, base = _outer(known), JoinedTextBuilder(source)  # chunks of chunks count from the larger ones
+        if not _add_pieces(base, in_reading_order(known), known):
             known = {}
         pieces = {number: known.get(number, replace(piece, start=None)) for number, piece in pieces.items()}
     if known and len(known) < len(pieces):
@@ -144,7 +131,7 @@ def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, 
         by_text = [order[n] for n in order_by_overlap(texts, range(len(placed)))]
         if [number for number in by_text if number in placed] == order[: len(placed)]:
             order = by_text
-    _add_pieces(builder, source, order, pieces)
+    _add_pieces(builder, order, pieces)
 
 
 def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
@@ -171,24 +158,22 @@ def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece
     return found
 
 
-def _add_pieces(
-    builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Mapping[int, Piece]
-) -> bool:
+def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapping[int, Piece]) -> bool:
     """Add pieces in this order; return False if offsets contradict each other."""
     agree = True
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
-        gap = None if start is None else builder.gap(source, start)
+        gap = None if start is None else builder.gap(start)
         if gap is None:
-            shared = overlap(builder.tail(source, len(text)), text)
+            shared = overlap(builder.tail(len(text)), text)
             if not shared:
-                builder.begin(source, start)
+                builder.begin(start)
         else:
             shared = max(0, -gap)
             fits = builder.ends_with(text, shared)
             agree = agree and fits
             if gap > LARGEST_WHITE_GAP or not fits:
-                builder.begin(source, start)
+                builder.begin(start)
                 shared = 0
             elif gap > 0:
                 # On a page, the white space may be that before a footer, which has to be a line of its own.

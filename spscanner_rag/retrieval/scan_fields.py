@@ -1,6 +1,7 @@
 """The fields that the pydantic classes of both frameworks share: which model scores, and what is returned."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
@@ -46,8 +47,8 @@ class ScanFields(BaseModel):
     """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no network. The first call that
     needs it loads it, once in a process."""
 
-    scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = Field(default=None, exclude=True)
-    """A loaded scanner, instead of ``model``. What is stored are the arguments that load it again."""
+    scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = None
+    """A loaded scanner, instead of ``model``."""
 
     scorer: Any = None
     """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""
@@ -170,11 +171,6 @@ class RetrieverFields(ScanFields):
     byte in UTF-8 of any other, count as one. A document that would exceed it is left out, except the best one."""
 
     @property
-    def bounds(self) -> ReadBounds:
-        """How much is read after a first stage."""
-        return ReadBounds(self.read_documents, self.read_tokens)
-
-    @property
     def stage(self) -> Any:  # noqa: ANN401 - of the framework's class, or the name of one of ours
         """The first stage, under whichever name it was given."""
         if self.retriever is not None:
@@ -191,5 +187,8 @@ class RetrieverFields(ScanFields):
             raise ValueError(f'{name}: got {self.stage!r}; expected "bm25", "none" or a retriever')
         if not isinstance(self.stage, str | kind):
             raise TypeError(f"{name}: got {type(self.stage).__name__}; expected {expected}")
-        assert self.bounds  # which checks itself
         return self
+
+    def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
+        bounds = ReadBounds(self.read_documents, self.read_tokens)
+        return replace(super()._search(arguments), first_stage=self.stage, bounds=bounds)

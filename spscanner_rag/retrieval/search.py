@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -164,7 +164,8 @@ class SentenceSearch:
     return_nodes: ReturnNodes
     keep_retrieval_score: bool
     prompt: Prompt | None
-    collection: CollectionIndex | None = None
+    first_stage: object = "none"  # of `answer_from`: a name of ours, or a retriever of the framework
+    bounds: ReadBounds = field(default_factory=ReadBounds)
 
     def meaning(self) -> "Meaning | None":
         """The scorer's `Meaning`, if it has one; loads the scorer."""
@@ -174,18 +175,15 @@ class SentenceSearch:
         self,
         held: HeldCorpus[Item],
         query: str,
-        first_stage: object,
-        bounds: ReadBounds,
         made: Callable[[bool], Answer[Item, Result]],
         admits: Callable[[Item], bool] | None = None,
         found: object = None,
         cancelled: Cancelled = never,
     ) -> list[Result]:
         """`answer` from the texts that `HeldCorpus.read` chooses, with scores relative to all that are held."""
-        bounds = bounds.on(self.choice)
-        texts = held.read(query, first_stage, bounds, admits, found, self.meaning, cancelled)
-        own = replace(self, collection=held.counted()[1].collection)
-        return own.answer(query, texts, made, cancelled)
+        bounds = self.bounds.on(self.choice)
+        texts = held.read(query, self.first_stage, bounds, admits, found, self.meaning, cancelled)
+        return self.answer(query, texts, made, cancelled, held.counted()[1].collection)
 
     def answer(
         self,
@@ -193,6 +191,7 @@ class SentenceSearch:
         texts: Sequence[ReadText[Item]],
         made: Callable[[bool], Answer[Item, Result]],
         cancelled: Cancelled = never,
+        collection: CollectionIndex | None = None,
     ) -> list[Result]:
         """The best sentences of all texts together, or their pieces, as the objects of a framework's `Answer`."""
         joined = [text.joined for text in texts]
@@ -203,11 +202,10 @@ class SentenceSearch:
             query,
             joined,
             self.selection,
-            collection=self.collection,
+            collection=collection,
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
-
         chosen = partial(self._chosen, made, scored, texts)
         answer = chosen(self.selection)
         if self.selection.max_tokens is not None and self.return_nodes != "node":

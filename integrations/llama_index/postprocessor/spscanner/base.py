@@ -24,6 +24,7 @@ from llama_index.postprocessor.spscanner.nodes import (
     with_scores,
 )
 from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
+from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 dispatcher = get_dispatcher(__name__)
@@ -50,6 +51,9 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     shared_by_copies: ClassVar = (
         "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens", "prompt"
     )  # fmt: skip
+
+    scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = Field(default=None, exclude=True, repr=False)
+    """A loaded scanner, instead of ``model``. `to_dict` and pickle store the arguments that load it again."""
 
     top_n: SkipValidation[int | float | str | None] = 50
     """Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or

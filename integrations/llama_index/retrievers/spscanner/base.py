@@ -142,9 +142,9 @@ class SPScannerRetriever(BaseRetriever):
         **options: Any,  # noqa: ANN401 - the fields of `NodeRetrieverFields`
     ) -> None:
         own = NodeRetrieverFields(**options)
-        self._search, self._first_stage, self._bounds = own._search(), own.stage, own.bounds
-        self._filters, self._settings = own.filters, own.shown()
-        if nodes is None and isinstance(self._first_stage, str):
+        self._search, self._settings = own._search(), own.shown()
+        self._passes = None if own.filters is None else node_filter(own.filters)
+        if nodes is None and isinstance(own.stage, str):
             raise ValueError(
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
                 "from_nodes(...), from_index(...) or retriever=...; documents and docstore only complete what "
@@ -226,13 +226,13 @@ class SPScannerRetriever(BaseRetriever):
             self._held = self._held.deleting(ref_doc_ids)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        first = self._first_stage
+        first: Any = self._search.first_stage
         found = None if isinstance(first, str) else first.retrieve(query_bundle)
         return self._sentences(query_bundle, found)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        first = self._first_stage
+        first: Any = self._search.first_stage
         found = None if isinstance(first, str) else await first.aretrieve(query_bundle)
         return await off_loop(
             lambda cancelled: self._sentences(query_bundle, found, cancelled), self._search.at_once
@@ -241,21 +241,9 @@ class SPScannerRetriever(BaseRetriever):
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        passes = None if self._filters is None else node_filter(self._filters)
-
-        def admits(scored: NodeWithScore) -> bool:
-            return passes is None or passes(scored.node)
-
-        return self._search.answer_from(
-            self._held,
-            check_query(query.query_str),
-            self._first_stage,
-            self._bounds,
-            FollowedAnswer,
-            admits,
-            found,
-            cancelled,
-        )
+        passes, text = self._passes, check_query(query.query_str)
+        admits = None if passes is None else lambda scored: passes(scored.node)
+        return self._search.answer_from(self._held, text, FollowedAnswer, admits, found, cancelled)
 
 
 _KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
