@@ -105,11 +105,10 @@ def read_sources(
     aside: list[Document] = []
     for name, own in sorted(by_source.items()):
         random.Random(seed).shuffle(own)
-        aside += [document for document in own if is_held_out(document.doc_id)][
-            : max(1, most_documents // 10)
-        ]
-        trained = [document for document in own if not is_held_out(document.doc_id)][:most_documents]
-        read = [_read(document, encoder) for document in trained]
+        held_out = [document for document in own if is_held_out(document.doc_id)]
+        aside += held_out[: max(1, most_documents // 10)]
+        trained = [document for document in own if not is_held_out(document.doc_id)]
+        read = [_read(document, encoder) for document in trained[:most_documents]]
         filled = [(ids, asked) for ids, asked in read if any(len(question.relevant) for question in asked)]
         if filled:
             sources[name] = filled
@@ -214,9 +213,8 @@ class EncoderTraining(Finetuning):
         source = self.sources[rng.choice(sorted(self.sources))]
         stretches = [Stretch.drawn(source, rng) for _ in range(2)]
         bert, scale = Bert(self.file.shape, self.weights), self.own["scale"].exp()
-        sentences = torch.cat(
-            [_vectors(bert, self._enclosed, stretch.sentences, rng) for stretch in stretches]
-        )
+        read = [_vectors(bert, self._enclosed, stretch.sentences, rng) for stretch in stretches]
+        sentences = torch.cat(read)
         stops = np.cumsum([len(stretch.sentences) for stretch in stretches])
         losses = []
         for stretch, stop in zip(stretches, stops.tolist(), strict=True):
@@ -242,27 +240,23 @@ def _vectors(bert: Bert, enclosed: Enclosed, sentences: Sequence[list[int]], rng
             most = WINDOW_TOKENS
         else:
             windows[-1] = (windows[-1][0], stop)
-    states, owners = [], []
+    states = []
     for some in range(0, len(windows), 8):
-        batch = windows[some : some + 8]
-        ids = [enclosed(tokens.ids[slice(*window)].tolist()) for window in batch]
-        read = torch.split(_states(bert, ids), [len(own) for own in ids])
-        states += [own[1:-1] for own in read]
-        owners += [tokens.sentence_of(*window) for window in batch]
-    owner = torch.from_numpy(np.concatenate(owners))
+        ids = [enclosed(tokens.ids[slice(*window)].tolist()) for window in windows[some : some + 8]]
+        states += [own[1:-1] for own in _states(bert, ids)]
+    owner = torch.from_numpy(np.concatenate([tokens.sentence_of(*window) for window in windows]))
     sums = torch.zeros(len(sentences), bert.shape.hidden_size).index_add(0, owner, torch.cat(states))
     return normalize(sums, dim=1)  # of length 1, a sum is as good as a mean
 
 
 def _questions(bert: Bert, enclosed: Enclosed, questions: Sequence[list[int]]) -> Tensor:
-    ids = [enclosed(own) for own in questions]
-    states = torch.split(_states(bert, ids), [len(own) for own in ids])
+    states = _states(bert, [enclosed(own) for own in questions])
     return normalize(torch.stack([own.mean(0) for own in states]), dim=1)
 
 
-def _states(bert: Bert, ids: Sequence[Sequence[int]]) -> Tensor:
+def _states(bert: Bert, ids: Sequence[Sequence[int]]) -> Sequence[Tensor]:
     with in_bfloat16():
-        return bert.forward(ids).float()
+        return torch.split(bert.forward(ids).float(), [len(own) for own in ids])
 
 
 @contextmanager

@@ -28,51 +28,23 @@ from spscanner_rag.text.escaping import first_line
 STATE_FILE = "training_state.pt"
 START_AGAIN = "delete it to start again, or give another --out"
 
+LOG_FILE = "log.jsonl"
+BETAS = (0.9, 0.95)  # AdamW's, as in the paper
+STEPS_AHEAD = 4  # steps that each process draws in advance
+
 _STATE_TYPES = {"step": int, "recipe": str, "inputs": str, "seconds": float}
 _STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
 
 
-def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
-    """Write what torch can save: whole, or not at all. After an ``OSError`` the former file is still there."""
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write a state: whole, or not at all. After an ``OSError`` the former file is still there."""
     with whole_file(path) as unfinished, unfinished.open("wb") as file:
         try:
-            torch.save(dict(content), file)
+            torch.save(state, file)
         except RuntimeError as error:
             if isinstance(error.__context__, OSError):  # behind which torch hides a full disk
                 raise error.__context__ from None
             raise
-
-
-def read_tensors(path: Path, types: Mapping[str, type], device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Read a file of `write_tensors` that has the keys of ``types``, with values of these types."""
-    try:
-        _refuse_damaged(path)
-        content = torch.load(path, map_location=device, weights_only=True)
-        if not isinstance(content, dict):
-            raise ValueError(f"it holds a {type(content).__name__}, not an object")
-        for key, expected in types.items():
-            if not isinstance(content.get(key), expected):
-                raise ValueError(f"it has no {key!r} of type {expected.__name__}")
-    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
-        reason = getattr(error, "strerror", None) or first_line(error)
-        if isinstance(error, pickle.UnpicklingError):  # torch gives advice for another case
-            reason = "it holds something else than tensors and numbers"
-        raise ValueError(
-            f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {START_AGAIN}"
-        ) from None
-    return content
-
-
-def _refuse_damaged(path: Path) -> None:
-    """Raise ``ValueError`` for what is no archive of `torch.save`, or has a wrong CRC32, which torch ignores."""
-    with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            raise ValueError(
-                "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
-            )
-        damaged = zipfile.ZipFile(file).testzip()
-        if damaged is not None:
-            raise ValueError(f"the CRC32 of its part {damaged} is wrong")
 
 
 def read_state(
@@ -85,16 +57,21 @@ def read_state(
     path = out / STATE_FILE
     if not path.exists():
         return None
-    state = read_tensors(path, _STATE_TYPES, device)
     try:
+        state = _loaded(path, device)
         saved = json.loads(state["inputs"])
         other = [option for option, digest in inputs.items() if saved.get(option) != digest]
         found = {
             "recipe": recipe.difference(json.loads(state["recipe"])),
             "inputs": f"{other[0]} has other content than the state was made with" if other else None,
         }
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
+    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
+        reason = getattr(error, "strerror", None) or first_line(error)
+        if isinstance(error, pickle.UnpicklingError):  # torch gives advice for another case
+            reason = "it holds something else than tensors and numbers"
+        raise ValueError(
+            f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {START_AGAIN}"
+        ) from None
     for what, difference in found.items():
         if difference is not None:
             raise ValueError(
@@ -104,10 +81,23 @@ def read_state(
     return state
 
 
-LOG_FILE = "log.jsonl"
-BETAS = (0.9, 0.95)  # AdamW's, as in the paper
-
-STEPS_AHEAD = 4  # steps that each process draws in advance
+def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
+    """The state in a file; ``ValueError`` for other kinds, and for a wrong CRC32, which torch ignores."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(
+                "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
+            )
+        damaged = zipfile.ZipFile(file).testzip()
+        if damaged is not None:
+            raise ValueError(f"the CRC32 of its part {damaged} is wrong")
+    state = torch.load(path, map_location=device, weights_only=True)
+    if not isinstance(state, dict):
+        raise ValueError(f"it holds a {type(state).__name__}, not an object")
+    for key, expected in _STATE_TYPES.items():
+        if not isinstance(state.get(key), expected):
+            raise ValueError(f"it has no {key!r} of type {expected.__name__}")
+    return state
 
 
 class StepReport(NamedTuple):
@@ -207,7 +197,7 @@ class Trainer:
             "best": self.best,
             "optimizer": self.optimizer.state_dict(),
         }
-        write_tensors(self.out / STATE_FILE, state)
+        write_state(self.out / STATE_FILE, state)
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""

@@ -49,7 +49,11 @@ class TrainingRun:
         check_start(files, recipe)
         inputs = inputs_of(files)
         read_state(files.out, recipe, inputs)  # refused before data is prepared
-        self.stage = _stage_of(files, recipe)(files, recipe, device, notify)
+        stages = {"evidence": EvidenceStage, "embedder": EmbedderStage, "reranker": RerankerStage}
+        kind = stages[recipe.stage]
+        if kind is RerankerStage and is_transformer(files.base):
+            kind = TransformerStage
+        self.stage = kind(files, recipe, device, notify)
         if recipe.keep_best and not self.stage.held_out:
             raise ValueError(
                 "keep_best is true, but there is nothing to choose by; expected --validation files, or "
@@ -68,8 +72,7 @@ class TrainingRun:
 
         None without documents to validate on.
         """
-        at = self.trainer.step
-        if self._is_due(at):  # a base before its first step; a resumed run may lack that of its last step
+        if self._is_due(self.trainer.step):  # of a base before its first step; after a kill, of the last step
             self._validate(on_validation)
         for report in self.trainer.run():
             on_step(report)
@@ -111,16 +114,15 @@ class TrainingRun:
         return replace(self.start, model=model.eval())
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
-        model = self.start.model
-        best = {"best_step": self.trainer.best["step"]} if self.trainer.best else {}
-        before = self.start.settings.training
+        model, trainer, before = self.start.model, self.trainer, self.start.settings.training
+        best = {"best_step": trainer.best["step"]} if trainer.best else {}
         return {
             "stage": self.recipe.stage,
-            "steps": self.trainer.step,
+            "steps": trainer.step,
             **best,
-            "hours": round(self.trainer.seconds / 3600, 2),
+            "hours": round(trainer.seconds / 3600, 2),
             "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}",
-            "kernels": self.trainer.kernels.kernels.name,
+            "kernels": trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),
             "recipe": asdict(self.recipe),
@@ -130,9 +132,3 @@ class TrainingRun:
             },
             **({"before": before} if before else {}),
         }
-
-
-def _stage_of(files: RunFiles, recipe: Recipe) -> type[EvidenceStage]:
-    if recipe.stage != "reranker":
-        return EvidenceStage if recipe.stage == "evidence" else EmbedderStage
-    return TransformerStage if is_transformer(files.base) else RerankerStage

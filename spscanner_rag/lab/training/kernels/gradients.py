@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm
 
 Gradients = tuple[Tensor | None, ...]
+_TINY = torch.finfo(torch.float32).tiny
 
 
 class NumbaTrainingKernels(NumbaKernels):
@@ -168,9 +169,6 @@ class _Scan(Function):
             d_before[..., :headdim, :d_state],
             None,
         )
-
-
-_TINY = torch.finfo(torch.float32).tiny
 
 
 def _by_head(part: Tensor) -> Tensor:
