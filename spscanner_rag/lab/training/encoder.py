@@ -3,7 +3,7 @@
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +18,7 @@ from torch.nn.functional import normalize, softplus
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
-from spscanner_rag.encoder.sentences import (
-    WINDOW_TOKENS,
-    SentenceVectors,
-    TokenEncoder,
-    TokenizedSentences,
-)
+from spscanner_rag.encoder.sentences import WINDOW_TOKENS, SentenceVectors, TokenEncoder, TokenizedSentences
 from spscanner_rag.lab.evidence.questions import Document, is_held_out
 from spscanner_rag.lab.training.loop import Trainer
 from spscanner_rag.lab.training.recipe import Recipe
@@ -41,8 +36,6 @@ ENCODER_THRESHOLD_WEIGHT, CROSS_THRESHOLD_WEIGHT = 0.2, 0.5
 QUESTIONS, WINDOWS = 4, 5  # of a step of the cross-reader, and read for each of them
 NOISE = 0.03  # deviation of what is added to the cosines by which wrong windows are drawn
 _DRAWN = 200  # sentences around which windows may be laid
-
-Enclosed = Callable[[Sequence[int]], list[int]]
 
 
 class Asked(NamedTuple):
@@ -213,15 +206,15 @@ class EncoderTraining(Finetuning):
         source = self.sources[rng.choice(sorted(self.sources))]
         stretches = [Stretch.drawn(source, rng) for _ in range(2)]
         bert, scale = Bert(self.file.shape, self.weights), self.own["scale"].exp()
-        read = [_vectors(bert, self._enclosed, stretch.sentences, rng) for stretch in stretches]
-        sentences = torch.cat(read)
+        sentences = torch.cat([self._vectors(bert, stretch.sentences, rng) for stretch in stretches])
         stops = np.cumsum([len(stretch.sentences) for stretch in stretches])
         losses = []
         for stretch, stop in zip(stretches, stops.tolist(), strict=True):
             first = stop - len(stretch.sentences)
             own = torch.zeros(len(sentences), dtype=torch.bool)
             own[first:stop] = True
-            asked = _questions(bert, self._enclosed, [question.ids for question in stretch.questions])
+            states = self._states(bert, [question.ids for question in stretch.questions])
+            asked = normalize(torch.stack([read.mean(0) for read in states]), dim=1)
             for question, scores in zip(stretch.questions, scale * asked @ sentences.T, strict=True):
                 right = torch.zeros_like(own)
                 right[torch.from_numpy(question.relevant) + first] = True
@@ -229,34 +222,28 @@ class EncoderTraining(Finetuning):
                 losses.append(question_loss(scores, right, below, threshold, ENCODER_THRESHOLD_WEIGHT))
         return torch.stack(losses).mean()
 
+    def _vectors(self, bert: Bert, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
+        """Unit vectors of sentences, each read in one window, which begin at random: (sentences, width)."""
+        tokens = TokenizedSentences.of([ids[:WINDOW_TOKENS] for ids in sentences])
+        windows, most = [(0, 0)], rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
+        for stop in tokens.ends.tolist():
+            if stop - windows[-1][0] > most and windows[-1][1] > windows[-1][0]:
+                windows.append((windows[-1][1], stop))
+                most = WINDOW_TOKENS
+            else:
+                windows[-1] = (windows[-1][0], stop)
+        states = []
+        for some in range(0, len(windows), 8):
+            read = self._states(bert, [tokens.ids[slice(*w)].tolist() for w in windows[some : some + 8]])
+            states += [own[1:-1] for own in read]
+        owner = torch.from_numpy(np.concatenate([tokens.sentence_of(*window) for window in windows]))
+        sums = torch.zeros(len(sentences), bert.shape.hidden_size).index_add(0, owner, torch.cat(states))
+        return normalize(sums, dim=1)  # of length 1, a sum is as good as a mean
 
-def _vectors(bert: Bert, enclosed: Enclosed, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
-    """Vectors of sentences, each read in one window, which begin at random: (sentences, width), of length 1."""
-    tokens = TokenizedSentences.of([ids[:WINDOW_TOKENS] for ids in sentences])
-    windows, most = [(0, 0)], rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
-    for stop in tokens.ends.tolist():
-        if stop - windows[-1][0] > most and windows[-1][1] > windows[-1][0]:
-            windows.append((windows[-1][1], stop))
-            most = WINDOW_TOKENS
-        else:
-            windows[-1] = (windows[-1][0], stop)
-    states = []
-    for some in range(0, len(windows), 8):
-        ids = [enclosed(tokens.ids[slice(*window)].tolist()) for window in windows[some : some + 8]]
-        states += [own[1:-1] for own in _states(bert, ids)]
-    owner = torch.from_numpy(np.concatenate([tokens.sentence_of(*window) for window in windows]))
-    sums = torch.zeros(len(sentences), bert.shape.hidden_size).index_add(0, owner, torch.cat(states))
-    return normalize(sums, dim=1)  # of length 1, a sum is as good as a mean
-
-
-def _questions(bert: Bert, enclosed: Enclosed, questions: Sequence[list[int]]) -> Tensor:
-    states = _states(bert, [enclosed(own) for own in questions])
-    return normalize(torch.stack([own.mean(0) for own in states]), dim=1)
-
-
-def _states(bert: Bert, ids: Sequence[Sequence[int]]) -> Sequence[Tensor]:
-    with in_bfloat16():
-        return torch.split(bert.forward(ids).float(), [len(own) for own in ids])
+    def _states(self, bert: Bert, rows: Sequence[Sequence[int]]) -> Sequence[Tensor]:
+        ids = [self._enclosed(row) for row in rows]
+        with in_bfloat16():
+            return torch.split(bert.forward(ids).float(), [len(own) for own in ids])
 
 
 @contextmanager

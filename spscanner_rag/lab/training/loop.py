@@ -238,8 +238,7 @@ class Trainer:
         try:
             self.optimizer.load_state_dict(state["optimizer"])
             own = dict(self.model.named_parameters()).keys()
-            kept = [state["average"]] if self.average else []  # written without a decay, too, once
-            for weights in [*kept, *([state["best"]["weights"]] if state["best"] else [])]:
+            for weights in filter(None, (state["average"], state["best"].get("weights"))):
                 if weights.keys() != own:
                     raise KeyError("weights that it keeps are missing, or too many")
                 self.model.load_state_dict(weights, strict=False)  # raises for other shapes
@@ -247,7 +246,7 @@ class Trainer:
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[-1].strip()
             raise ValueError(f"{path} is of another model or optimizer ({reason}); {START_AGAIN}") from None
-        self.average, self.best = (state["average"] if self.average else {}), state["best"]
+        self.average, self.best = state["average"], state["best"]
         self.step, self.seconds = state["step"], state["seconds"]
 
 

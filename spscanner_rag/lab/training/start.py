@@ -157,7 +157,6 @@ def inputs_of(files: RunFiles) -> dict[str, str]:
         "--validation": _digest(files.validation),
         "--base": _digest([] if files.base is None else _of_checkpoint(current_files(locate(files.base)))),
         "--config": _digest([files.config] if files.config else []),
-        "--word-vectors": _digest([]),  # an option of before: the state of a run that had it is refused
     }
 
 

@@ -218,12 +218,6 @@ def test_other_content_is_told_by_option(run_files: RunFiles, tmp_path: Path, na
     assert changed(before, inputs_of(run_files)) == [option]
 
 
-def test_a_state_with_word_vectors_of_its_own_is_refused(run_files: RunFiles) -> None:
-    """They were an option once."""
-    before = inputs_of(run_files) | {"--word-vectors": "ab" * 32}
-    assert changed(before, inputs_of(run_files)) == ["--word-vectors"]
-
-
 def test_more_fewer_and_exchanged_files(run_files: RunFiles) -> None:
     before, data = inputs_of(run_files), list(run_files.data)
     for other in (data[:1], data[::-1], [*data, data[0]], []):

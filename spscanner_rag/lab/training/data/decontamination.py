@@ -10,7 +10,7 @@ of a held-out document, whatever its sentences are.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -64,7 +64,8 @@ class SharedTextFinder:
         words = document.text.split()
         same = self._texts.get(hash_of(words)) if words else None
         if same is not None:
-            example = next(self._sentences(document.text))
+            first = self._segmenter.segment(document.text)[0]
+            example = document.text[first.start : first.end]
             return SharedDocument(document.doc_id, document.source, 1.0, self._doc_ids[same], example)
         sentences = self._long_sentences(document.text)
         common = [sentence for sentence in sentences if sentence in self._holders]
@@ -82,14 +83,12 @@ class SharedTextFinder:
     def _long_sentences(self, text: str) -> dict[int, str]:
         """Distinct long sentences by their hashes, each as the text has it first."""
         found: dict[int, str] = {}
-        for sentence in self._sentences(text):
+        for unit in self._segmenter.segment(text):
+            sentence = text[unit.start : unit.end]
             words = sentence.split()
             if len(words) >= MIN_WORDS:
                 found.setdefault(hash_of(words), sentence)
         return found
-
-    def _sentences(self, text: str) -> Iterator[str]:
-        return (text[unit.start : unit.end] for unit in self._segmenter.segment(text))
 
 
 def find_shared(

@@ -68,16 +68,9 @@ class NumbaTrainingKernels(NumbaKernels):
 
 class _Convolution(Function):
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401 - torch's own
-        xBC: Tensor,
-        tail: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        sequence_index: Tensor | None,
-        conv1d: nn.Conv1d,
-    ) -> Tensor:
+    def forward(ctx: Any, *inputs: Any) -> Tensor:  # noqa: ANN401 - torch's own
         """Shapes as in `Kernels.convolve`; ``weight`` and ``bias`` are those of ``conv1d``."""
+        xBC, tail, weight, bias, sequence_index, conv1d = inputs
         ctx.save_for_backward(xBC, tail, weight, bias, sequence_index)
         return NumbaKernels().convolve(conv1d, xBC, tail, sequence_index)[0]
 
@@ -96,17 +89,10 @@ class _Convolution(Function):
         d_inputs = torch.zeros(inputs.shape)
         d_weight, d_bias = torch.zeros(batch, before + 1, channels), torch.zeros(batch, channels)
         results = [result.numpy() for result in (d_inputs, d_weight, d_bias)]
-        tasks = [
-            (
-                numbers(inputs[row]),
-                factors,
-                added,
-                sequence[row],
-                numbers(slopes[row]),
-                *(r[row] for r in results),
-            )
-            for row in range(batch)
-        ]
+        tasks = []
+        for row in range(batch):
+            given = (numbers(inputs[row]), factors, added, sequence[row], numbers(slopes[row]))
+            tasks.append((*given, *(result[row] for result in results)))
         in_threads(adjoints.convolution, tasks)
         d_tail, d_xBC = torch.split(d_inputs.to(xBC.dtype), [before, xBC.shape[1]], dim=1)
         of_weight = d_weight.sum(0).t()[:, None].to(weight.dtype)  # (channels, 1, taps)
@@ -115,18 +101,9 @@ class _Convolution(Function):
 
 class _Scan(Function):
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        x: Tensor,
-        dt: Tensor,
-        A: Tensor,
-        B: Tensor,
-        C: Tensor,
-        D: Tensor,
-        state: Tensor,
-        sequence_index: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
         """Shapes as in `ScanOperands`; ``dt`` after bias, softplus and clamping."""
+        x, dt, A, B, C, D, state, sequence_index = inputs
         decay = decays(dt, A, sequence_index)
         ctx.save_for_backward(x, dt, A, B, C, D, decay, state)
         y, after = torch.empty(x.shape, dtype=x.dtype), state.contiguous().clone()

@@ -25,12 +25,7 @@ from spscanner_rag.lab.evidence.questions import (
 )
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.decontamination import find_shared
-from spscanner_rag.lab.training.data.examples import (
-    DocumentStore,
-    Example,
-    ExampleSource,
-    QuestionDraw,
-)
+from spscanner_rag.lab.training.data.examples import DocumentStore, Example, ExampleSource, QuestionDraw
 from spscanner_rag.lab.training.loop import Objective
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
@@ -61,13 +56,10 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
     probabilities of a whole document come out too high. None, and nothing is changed, if there is too little to
     learn or relevant sentences do not score higher.
     """
-    logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
-    for found, relevant in labelled_logits(scanner, asked):
-        logits.append(found)
-        marks.append(relevant)
     try:
-        scale, shift = fit_platt(np.concatenate(logits), np.concatenate(marks))
-    except ValueError:
+        logits, marks = map(np.concatenate, zip(*labelled_logits(scanner, asked), strict=True))
+        scale, shift = fit_platt(logits, marks)
+    except ValueError:  # too few, or of one kind
         return None
     if scale <= 0:
         return None
