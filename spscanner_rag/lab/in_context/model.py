@@ -161,11 +161,9 @@ class DocumentKeys(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
         """Join what was read in several batches."""
-        keys = zip(*(part.keys for part in parts), strict=True)
-        values = zip(*(part.values for part in parts), strict=True)
         return cls(
-            tuple(torch.cat(layer, 1) for layer in keys),
-            tuple(torch.cat(layer, 1) for layer in values),
+            tuple(torch.cat(layer, 1) for layer in zip(*(part.keys for part in parts), strict=True)),
+            tuple(torch.cat(layer, 1) for layer in zip(*(part.values for part in parts), strict=True)),
             torch.cat([part.lengths for part in parts]),
             torch.cat([part.codes for part in parts]),
             sum(part.cut for part in parts),

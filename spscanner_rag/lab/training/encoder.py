@@ -45,42 +45,40 @@ class Asked(NamedTuple):
     relevant: NDArray[np.int64]
 
 
-Source = list[tuple[list[list[int]], list[Asked]]]
-"""The documents of a source: each its sentences' token ids, and its questions."""
+Read = tuple[list[list[int]], list[Asked]]  # of a document or a part: its sentences' token ids, its questions
+    list[list[int]], list[Asked]
+]  # of a document or a part of it: its sentences' token ids, its questions
+Source = list[Read]
 
 
-class Stretch(NamedTuple):
-    """Neighbouring sentences of a document, and questions that they answer or leave open."""
+def stretch_of(source: Source, rng: random.Random) -> Read:
+    """Draw a document, one of its questions, and sentences around one that answers it.
 
-    sentences: list[list[int]]
-    questions: list[Asked]
-
-    @classmethod
-    def drawn(cls, source: Source, rng: random.Random) -> "Stretch":
-        """Draw a document, one of its questions, and sentences around one that answers it."""
-        sentences, questions = rng.choice(source)
-        answered = [question for question in questions if len(question.relevant)]
-        chosen = rng.choice(answered)
-        first = int(rng.choice(chosen.relevant.tolist()))
-        stop, tokens, before = first + 1, len(sentences[first]), rng.random()
-        while tokens < STRETCH_TOKENS and (first or stop < len(sentences)):
-            if first and (stop == len(sentences) or rng.random() < before):
-                first -= 1
-                tokens += len(sentences[first])
-            else:
-                tokens += len(sentences[stop])
-                stop += 1
-        inside = [
-            Asked(ids, relevant[(relevant >= first) & (relevant < stop)] - first)
-            for ids, relevant in rng.sample(answered, len(answered))
-            if ((relevant >= first) & (relevant < stop)).any()
-        ]
-        place = next((i for i, asked in enumerate(inside) if asked.ids == chosen.ids), 0)
-        inside.insert(0, inside.pop(place))
-        left_open = [question for question in questions if not len(question.relevant)]
-        whole = stop - first == len(sentences)
-        some = left_open[:1] if whole or rng.random() < 0.5 else []
-        return cls(sentences[first:stop], inside[:MOST_QUESTIONS] + some)
+    The questions are those that these sentences answer, and perhaps one that the document leaves open.
+    """
+    sentences, questions = rng.choice(source)
+    answered = [question for question in questions if len(question.relevant)]
+    chosen = rng.choice(answered)
+    first = int(rng.choice(chosen.relevant.tolist()))
+    stop, tokens, before = first + 1, len(sentences[first]), rng.random()
+    while tokens < STRETCH_TOKENS and (first or stop < len(sentences)):
+        if first and (stop == len(sentences) or rng.random() < before):
+            first -= 1
+            tokens += len(sentences[first])
+        else:
+            tokens += len(sentences[stop])
+            stop += 1
+    inside = [
+        Asked(ids, relevant[(relevant >= first) & (relevant < stop)] - first)
+        for ids, relevant in rng.sample(answered, len(answered))
+        if ((relevant >= first) & (relevant < stop)).any()
+    ]
+    place = next((i for i, asked in enumerate(inside) if asked.ids == chosen.ids), 0)
+    inside.insert(0, inside.pop(place))
+    left_open = [question for question in questions if not len(question.relevant)]
+    whole = stop - first == len(sentences)
+    some = left_open[:1] if whole or rng.random() < 0.5 else []
+    return sentences[first:stop], inside[:MOST_QUESTIONS] + some
 
 
 def read_sources(
@@ -110,7 +108,7 @@ def read_sources(
     return sources, aside
 
 
-def _read(document: Document, encoder: TokenEncoder) -> tuple[list[list[int]], list[Asked]]:
+def _read(document: Document, encoder: TokenEncoder) -> Read:
     units = SentenceSegmenter().segment(document.text)
     spans, asked = Spans.of(units), []
     for question in document.questions:
@@ -204,22 +202,22 @@ class EncoderTraining(Finetuning):
     def loss(self, rng: random.Random) -> Tensor:
         """The mean loss of the questions of two stretches."""
         source = self.sources[rng.choice(sorted(self.sources))]
-        stretches = [Stretch.drawn(source, rng) for _ in range(2)]
+        stretches = [stretch_of(source, rng) for _ in range(2)]
         bert, scale = Bert(self.file.shape, self.weights), self.own["scale"].exp()
-        sentences = torch.cat([self._vectors(bert, stretch.sentences, rng) for stretch in stretches])
-        stops = np.cumsum([len(stretch.sentences) for stretch in stretches])
-        losses = []
-        for stretch, stop in zip(stretches, stops.tolist(), strict=True):
-            first = stop - len(stretch.sentences)
+        sentences = torch.cat([self._vectors(bert, sentences, rng) for sentences, _ in stretches])
+        first, losses = 0, list[Tensor]()
+        for read, questions in stretches:
+            stop = first + len(read)
             own = torch.zeros(len(sentences), dtype=torch.bool)
             own[first:stop] = True
-            states = self._states(bert, [question.ids for question in stretch.questions])
-            asked = normalize(torch.stack([read.mean(0) for read in states]), dim=1)
-            for question, scores in zip(stretch.questions, scale * asked @ sentences.T, strict=True):
+            states = self._states(bert, [question.ids for question in questions])
+            asked = normalize(torch.stack([own_states.mean(0) for own_states in states]), dim=1)
+            for question, scores in zip(questions, scale * asked @ sentences.T, strict=True):
                 right = torch.zeros_like(own)
                 right[torch.from_numpy(question.relevant) + first] = True
                 below, threshold = ~own if right.any() else own, self.own["threshold"] * scale
                 losses.append(question_loss(scores, right, below, threshold, ENCODER_THRESHOLD_WEIGHT))
+            first = stop
         return torch.stack(losses).mean()
 
     def _vectors(self, bert: Bert, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
@@ -254,14 +252,6 @@ def in_bfloat16() -> Iterator[None]:
         yield
 
 
-class Example(NamedTuple):
-    """A question, windows of its document, and which of their sentences answer."""
-
-    question: list[int]
-    windows: list[list[list[int]]]
-    relevant: Tensor  # (sentences of all windows,)
-
-
 class CrossTraining(Finetuning):
     """Fine-tunes an encoder as a cross-reader. A step draws `QUESTIONS`, a source by the root of its questions.
 
@@ -290,19 +280,21 @@ class CrossTraining(Finetuning):
     def loss(self, rng: random.Random) -> Tensor:
         """The mean loss of the step's questions."""
         reader = CrossReader(Bert(self.file.shape, self.weights), self.file.tokenizer, self.own[HEAD])
-        examples = [self._drawn(reader, rng) for _ in range(QUESTIONS)]
-        questions = [example.question for example in examples for _ in example.windows]
-        windows = [window for example in examples for window in example.windows]
+        drawn = [self._drawn(reader, rng) for _ in range(QUESTIONS)]
+        questions = [question for question, windows, _ in drawn for _ in windows]
+        windows = [window for _, windows, _ in drawn for window in windows]
         with in_bfloat16():
             logits = list(reader.forward(questions, windows))
         losses = []
-        for example in examples:
-            own, logits = logits[: len(example.windows)], logits[len(example.windows) :]
-            right = example.relevant
+        for _, own_windows, right in drawn:
+            own, logits = logits[: len(own_windows)], logits[len(own_windows) :]
             losses.append(question_loss(torch.cat(own), right, ~right, 0.0, CROSS_THRESHOLD_WEIGHT))
         return torch.stack(losses).mean()
 
-    def _drawn(self, reader: CrossReader, rng: random.Random) -> Example:
+    def _drawn(
+        self, reader: CrossReader, rng: random.Random
+    ) -> tuple[list[int], list[list[list[int]]], Tensor]:
+        """A question, windows of its document, and which of all their sentences answer it."""
         name = rng.choices(sorted(self.sources), self._shares)[0]
         sentences, questions = rng.choice(self.sources[name])
         question = rng.choice(questions)
@@ -315,7 +307,7 @@ class CrossTraining(Finetuning):
         laid = laid_around(order, tokens, WINDOWS)
         marked = [number in answers for window in laid for number in range(*window)]
         windows = [[tokens[number] for number in range(*window)] for window in laid]
-        return Example(question.ids[: reader.question_tokens], windows, torch.tensor(marked))
+        return question.ids[: reader.question_tokens], windows, torch.tensor(marked)
 
     def _cosines(self, sentences: list[list[int]], question: Asked) -> NDArray[np.float32]:
         if id(sentences) not in self._vectors:

@@ -116,8 +116,7 @@ def fitted_weights(
         both = [own * final[id(one)] + beside * clipped[id(one)] for one in read]
         scale, shift = fit_platt(np.concatenate(both), relevant)
         weights = replace(_scaled(weights, scale * own, shift), cross=scale * beside)
-    said = [(one.cosines, added.get(id(one)), one.relevant) for one in everything]
-    return replace(weights, **_answer_weights(said))
+    return replace(weights, **_answer_weights(everything, added))
 
 
 def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
@@ -148,21 +147,18 @@ def _least_loss(
     return [float(value) for value in weights.detach() * unit]
 
 
-def _answer_weights(
-    read: Iterable[tuple[NDArray[np.float32], NDArray[np.float32] | None, NDArray[np.bool_]]],
-) -> dict[str, float]:
-    """What makes of `one_answers` the probability that a text answers.
+def _answer_weights(read: Iterable[Fitted], added: dict[int, NDArray[np.float32]]) -> dict[str, float]:
+    """What makes of `one_answers` the probability that a text answers; ``added`` are the cross-reader's logits.
 
-    ``read`` has the cosines of texts, the cross-reader's logits, and which sentences are relevant. Texts that
-    answer are held against those that do not and, since these are few, against themselves without the sentences
-    that answer. Where too few were read, or the score does not tell, nothing is said: the scale is 0.
+    Texts that answer are held against those that do not and, since these are few, against themselves without the
+    sentences that answer. Where too few were read, or the score does not tell, nothing is said: the scale is 0.
     """
     scores, answers = list[float](), list[bool]()
-    for cosines, again, relevant in read:
-        whole, rest = np.ones_like(relevant), ~relevant
-        kinds = [(whole, True)] * 2 if relevant.any() else []  # twice, so that about half of all answer
+    for one in read:
+        again, whole, rest = added.get(id(one)), np.ones_like(one.relevant), ~one.relevant
+        kinds = [(whole, True)] * 2 if one.relevant.any() else []  # twice, so that about half of all answer
         for some, answer in [*kinds, (rest, False)] if rest.any() else kinds:
-            scores.append(one_answers(cosines[some], None if again is None else again[some]))
+            scores.append(one_answers(one.cosines[some], None if again is None else again[some]))
             answers.append(answer)
     try:
         scale, shift = fit_platt(np.array(scores), answers)

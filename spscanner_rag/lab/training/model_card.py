@@ -66,11 +66,14 @@ def write_model_card(
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
         ("Made with", f"spscanner-rag {__version__}"),
     ]
+    sizes, left_out = training["questions_by_source"], training["left_out"]
+    shared = f"{left_out:,} documents that share text with documents to validate on were left out."
     parts = [
         *_opening(folder.name, training["stage"], reader),
         _table(("", ""), facts),
         "## Trained on",
-        *_trained_on(training),
+        _table(("source", "questions"), [(name, f"{count:,}") for name, count in sizes.items()]),
+        *([shared] if left_out else []),
         "## Recipe",
         _table(("", ""), [(key, value) for key, value in training["recipe"].items()], as_code=True),
         *_measured(training),
@@ -93,14 +96,6 @@ def _opening(name: str, stage: str, reader: str) -> list[str]:
         module, reader, call = "spscanner_rag", "Scanner", f"scanner = Scanner.from_pretrained({shown})"
     code = f"```python\nfrom {module} import {reader}\n\n{call}\n```"
     return [f"# {markdown_text(name)}: {kind}", does, code]
-
-
-def _trained_on(training: dict[str, Any]) -> list[str]:
-    sizes = training["questions_by_source"]
-    table = _table(("source", "questions"), [(source, f"{number:,}") for source, number in sizes.items()])
-    left_out = training["left_out"]
-    shared = f"{left_out:,} documents that share text with documents to validate on were left out."
-    return [table, shared] if left_out else [table]
 
 
 def _measured(training: dict[str, Any]) -> list[str]:

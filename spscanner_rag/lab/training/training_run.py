@@ -124,7 +124,8 @@ class TrainingRun:
             "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}",
             "kernels": trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
-            **self.stage.trained_on(),
+            "questions_by_source": self.stage.drawn.questions_by_source,
+            "left_out": len(self.stage.shared),
             "recipe": asdict(self.recipe),
             self.stage.measured: {
                 source: {name: round(value, 4) for name, value in values.items()}

@@ -11,7 +11,13 @@ import torch
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.lab.evidence.questions import is_held_out
 from spscanner_rag.lab.training import encoder
-from spscanner_rag.lab.training.encoder import CrossTraining, EncoderTraining, Source, Stretch, read_sources
+from spscanner_rag.lab.training.encoder import (
+    CrossTraining,
+    EncoderTraining,
+    Source,
+    read_sources,
+    stretch_of,
+)
 from tests.lab.training.letters import DOCUMENTS
 
 
@@ -34,11 +40,11 @@ def test_a_tenth_is_set_aside(encoder_file: EncoderFile, sources: dict[str, Sour
 
 def test_a_stretch_holds_what_its_questions_ask(sources: dict[str, Source]) -> None:
     for seed in range(20):
-        stretch = Stretch.drawn(sources["letters"], random.Random(seed))
-        assert stretch.questions
-        for question in stretch.questions:
-            assert (question.relevant < len(stretch.sentences)).all()
-        assert len(stretch.questions[0].relevant)
+        sentences, questions = stretch_of(sources["letters"], random.Random(seed))
+        assert questions
+        for question in questions:
+            assert (question.relevant < len(sentences)).all()
+        assert len(questions[0].relevant)
 
 
 @pytest.mark.parametrize("kind", [EncoderTraining, CrossTraining])

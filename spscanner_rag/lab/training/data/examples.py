@@ -23,7 +23,7 @@ from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
 from spscanner_rag.lexical.words import QueryOnWords, TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.units import Segmenter
 
 SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
@@ -47,7 +47,7 @@ _FOREIGN_DRAWS = 20
 _NO_WORD = re.compile(r"\W+")
 _PIECE = re.compile(r"\.\d+$")
 
-Place = tuple[int, int]  # the number of a document, and of a question or a passage in it
+Place = tuple[int, int]  # the number of a document, and of a passage in it
 
 
 class DocumentStore:
@@ -112,15 +112,15 @@ class QuestionDraw:
 
     def __init__(self, documents: DocumentStore, recipe: Recipe) -> None:
         self._documents, self.recipe = documents, recipe
-        self._answered: dict[str, list[Place]] = {}
-        self._unanswered: dict[str, list[Place]] = {}
+        self._answered: dict[str, list[Drawn]] = {}
+        self._unanswered: dict[str, list[Drawn]] = {}
         for number in range(len(documents)):
             document = documents.without_text(number)
-            for place, question in enumerate(document.questions):
+            for question in document.questions:
                 if not question.answerable:
-                    self._unanswered.setdefault(document.source, []).append((number, place))
+                    self._unanswered.setdefault(document.source, []).append(Drawn(number, question, False))
                 elif question.evidence and not question.ambiguous:
-                    self._answered.setdefault(document.source, []).append((number, place))
+                    self._answered.setdefault(document.source, []).append(Drawn(number, question, True))
         self.questions_by_source = {source: len(found) for source, found in sorted(self._answered.items())}
         factors = recipe.source_weights or {}
         for source in sorted(factors.keys() - self.questions_by_source.keys()):
@@ -136,7 +136,7 @@ class QuestionDraw:
         self._unanswered_sources = [
             source
             for source in self._sources
-            if source in self._unanswered or len({number for number, _ in self._answered[source]}) > 1
+            if source in self._unanswered or len({drawn.document for drawn in self._answered[source]}) > 1
         ]
         if recipe.unanswerable_share and not self._unanswered_sources:
             raise ValueError(
@@ -146,8 +146,7 @@ class QuestionDraw:
 
     def answered(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document."""
-        number, place = draw.choice(self._answered[self._source(self._sources, draw)])
-        return Drawn(number, self._question(number, place), True)
+        return draw.choice(self._answered[self._source(self._sources, draw)])
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
@@ -157,19 +156,14 @@ class QuestionDraw:
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
-            number, place = draw.choice(self._unanswered[source])
-            return Drawn(number, self._question(number, place), False)
-        number, _ = draw.choice(self._answered[source])
+            return draw.choice(self._unanswered[source])
+        number = draw.choice(self._answered[source]).document
         own = {question.text for question in self._documents.without_text(number).questions}
         for _ in range(_FOREIGN_DRAWS):
-            other, place = draw.choice(self._answered[source])
-            question = self._question(other, place)
-            if other != number and question.text not in own:
-                return Drawn(number, question, False)
+            other = draw.choice(self._answered[source])
+            if other.document != number and other.question.text not in own:
+                return Drawn(number, other.question, False)
         return None
-
-    def _question(self, number: int, place: int) -> Question:
-        return self._documents.without_text(number).questions[place]
 
     def _source(self, sources: list[str], draw: random.Random) -> str:
         return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
@@ -267,17 +261,14 @@ class ExampleSource(QuestionDraw):
         room = int((length - question) / (1 + (question / reanchor if reanchor else 0)))
         if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
-        centre = self._centre(prepared, wanted, draw)
+        if wanted.any() and draw.random() >= self.recipe.random_place_share:
+            centre = int(draw.choice(np.flatnonzero(wanted)))
+        else:
+            centre = draw.randrange(len(prepared.units))
         first, last = full_stretch(prepared.unit_ends, centre, room, draw)
         sequence = asked.sequence(first, last)
         # a single unit can be far longer than the sequence
         return Example(sequence, wanted[first : last + 1]) if len(sequence.input_ids) <= 2 * length else None
-
-    def _centre(self, prepared: PreparedText, wanted: NDArray[np.bool_], draw: random.Random) -> int:
-        """The unit around which the document is cut, mostly one that is ``wanted``, (units,)."""
-        if not wanted.any() or draw.random() < self.recipe.random_place_share:
-            return draw.randrange(len(prepared.units))
-        return int(draw.choice(np.flatnonzero(wanted)))
 
 
 def full_stretch(

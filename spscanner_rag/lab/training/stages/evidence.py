@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -203,9 +203,9 @@ class EvidenceStage:
         self._documents = DocumentStore(training, files.out)
         self.held_out += read_documents(files.validation)
         refuse_names_of_means((document.source for document in self.held_out), "validation")
-        self._shared = find_shared(self._documents, self.held_out, notify)
-        self._documents.leave_out(self._shared)
-        self._drawn: QuestionDraw | None = None  # what the objective draws from
+        self.shared = find_shared(self._documents, self.held_out, notify)
+        self._documents.leave_out(self.shared)
+        self.drawn: QuestionDraw  # the objective
 
     def start(self) -> Checkpoint:
         """The scanner to train, in float32, on the device to train on."""
@@ -214,7 +214,7 @@ class EvidenceStage:
     def objective(self, start: Checkpoint) -> Objective:
         """The relevance of sentences."""
         recipe = self._recipe
-        self._drawn = objective = EvidenceObjective(self._documents, Scanner(start).reading, recipe)
+        self.drawn = objective = EvidenceObjective(self._documents, Scanner(start).reading, recipe)
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
             first = [objective.example(number, min(recipe.sequence_tokens)) for number in numbers]
@@ -274,11 +274,6 @@ class EvidenceStage:
             word_vectors=checkpoint.word_vectors, encoder=checkpoint.encoder_file,
         )  # fmt: skip
         write_model_card(folder, model, settings, checkpoint.word_vectors)
-
-    def trained_on(self) -> dict[str, Any]:
-        """Numbers of questions, and of documents that were left out."""
-        assert self._drawn is not None
-        return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
 
 
 def mean_measures(values: Iterable[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:

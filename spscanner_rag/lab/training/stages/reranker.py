@@ -187,7 +187,7 @@ class RerankerStage(EvidenceStage):
     def _of(self, kind: Callable[..., Passages], reader: Any) -> Passages:  # noqa: ANN401
         segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
         made = kind(self._documents, self._recipe, segmenter, reader)
-        self._drawn = self.passages = made
+        self.drawn = self.passages = made
         return made
 
     def measure(self, checkpoint: Checkpoint, asked: Sequence[Asked]) -> list[dict[str, float]]:
