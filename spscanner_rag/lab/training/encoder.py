@@ -46,8 +46,6 @@ class Asked(NamedTuple):
 
 
 Read = tuple[list[list[int]], list[Asked]]  # of a document or a part: its sentences' token ids, its questions
-    list[list[int]], list[Asked]
-]  # of a document or a part of it: its sentences' token ids, its questions
 Source = list[Read]
 
 
