@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -153,15 +152,16 @@ def read(
     key. What ``wholes`` has of a chunk's document is read instead. ``complete``: others are whole, so that pages
     may continue each other. The second part of a piece's source names the document that its offsets refer to.
     """
+    of_parent: dict[str, list[str]] = {}
     for document in documents:
         require_document(document, "documents")
+        if group_of(document, document_key) is not None:
+            of_parent.setdefault(parent_name(document), []).append(document.page_content)
+    cut_up = {parent for parent, texts in of_parent.items() if share_text(texts)}
     sources: dict[Hashable, str] = {}
     pieces: list[Piece] = []
-    groups = [group_of(document, document_key) for document in documents]
-    many = {group for group, count in Counter(groups).items() if group is not None and count > 1}
-    cut_up = _cut_up(documents, (number for number, group in enumerate(groups) if group in many))
     for number, document in enumerate(documents):
-        start = start_of(document)
+        start, group = start_of(document), group_of(document, document_key)
         held = wholes.holding(document) if wholes else []
         source: Hashable
         whole = False
@@ -169,7 +169,7 @@ def read(
             given = wholes.documents[held[0]]
             source = ("given", stable_name(given), own_name(given))
             sources[source] = given.page_content
-        elif start is not None or number in cut_up:
+        elif start is not None or (cut_up and group is not None and parent_name(document) in cut_up):
             source = ("parent", parent_name(document))
         else:
             start, whole = 0, True
@@ -182,22 +182,13 @@ def read(
                 key=str(number),
                 source=source,
                 start=start,
-                group=groups[number],
+                group=group,
                 position=position,
-                page=position is not None and groups[number] is not None,
+                page=position is not None and group is not None,
                 last=whole and complete,
             )
         )
     return [ReadText(joined, documents) for joined in join_pieces(pieces, sources)]
-
-
-def _cut_up(documents: Sequence[Document], numbers: Iterable[int]) -> set[int]:
-    """Indices of the chunks without ``start_index``: those of one `parent_name` whose texts share a part."""
-    of_parent: dict[str, list[int]] = {}
-    for number in numbers:
-        of_parent.setdefault(parent_name(documents[number]), []).append(number)
-    cut = (own for own in of_parent.values() if share_text([documents[n].page_content for n in own]))
-    return {number for own in cut for number in own}
 
 
 class Wholes:

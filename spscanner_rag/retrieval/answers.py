@@ -165,8 +165,12 @@ def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPi
 def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Span | None]]:
     """The pieces of a span, and the part of it that each keeps."""
     touching = list(joined.touching(start, end))
-    holders = _smallest([placed for placed in touching if placed.holds(start, end)])
+    holders: list[Placed] = []  # without those that contain another one; of equal ones the first
+    for one in sorted(touching, key=lambda placed: (placed.end - placed.start, placed.number)):
+        if one.holds(start, end) and not any(one.holds(other.start, other.end) for other in holders):
+            holders.append(one)
     if holders:
+        holders.sort()
         yield holders[0].number, (start, end)
         yield from ((placed.number, None) for placed in holders[1:])
         return
@@ -175,15 +179,6 @@ def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Spa
         if part[0] < part[1] and joined.text[slice(*part)].strip():
             yield placed.number, part
             start = part[1]
-
-
-def _smallest(placed: Sequence[Placed]) -> list[Placed]:
-    """Those that contain no other one; of equal ones the first."""
-    found: list[Placed] = []
-    for one in sorted(placed, key=lambda p: (p.end - p.start, p.number)):
-        if not any(one.holds(other.start, other.end) for other in found):
-            found.append(one)
-    return sorted(found)
 
 
 def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:

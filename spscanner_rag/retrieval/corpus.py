@@ -120,6 +120,44 @@ class Corpus:
             found[number] = float(logits.max(initial=-np.inf))
         return found
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Counts and vectors as arrays that `from_arrays` reads back."""
+        arrays = self.counts.to_arrays()
+        if not (made := list(self.vectors.values())):
+            return arrays
+        filled = [own.rows for own in made if len(own.rows)]
+        width = max(own.rows.shape[1] for own in made)
+        return arrays | {
+            "vector_rows": np.concatenate([np.zeros((0, width), np.int8), *filled]),
+            "vector_scales": np.concatenate([np.zeros(0, np.float16), *(own.scales for own in made)]),
+            "vector_counts": np.array([len(own.scales) for own in made], np.int64),
+            "vector_keys": np.array([f"{self.encoder} {key}" for key in self.vectors]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "Corpus":
+        """The corpus without its texts; ``ValueError`` for arrays that do not fit together."""
+        counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
+        index = CollectionIndex.from_arrays(counts)
+        if "vector_keys" not in arrays:
+            return cls((), index)
+        from spscanner_rag.encoder.sentences import SentenceVectors
+
+        rows, scales = arrays["vector_rows"], arrays["vector_scales"]
+        numbers, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
+        kinds = zip((rows, scales, numbers), (np.int8, np.float16, np.int64), strict=True)
+        fit = rows.ndim == 2 and len(numbers) == len(keys) and not (numbers < 0).any()
+        if not fit or any(array.dtype != kind for array, kind in kinds):
+            raise ValueError("the vectors of its sentences have another form")
+        stops = np.cumsum(numbers)
+        if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):
+            raise ValueError("the vectors of its sentences are more or fewer than their numbers say")
+        encoder, vectors = "", {}
+        for name, start, stop in zip(keys, (stops - numbers).tolist(), stops.tolist(), strict=True):
+            encoder, _, key = str(name).rpartition(" ")
+            vectors[key] = SentenceVectors(rows[start:stop], scales[start:stop])
+        return cls((), index, encoder, vectors)
+
     def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":
         """The vectors of a text, which are made if another encoder made those that are here."""
         if self.encoder != meaning.encoder.digest:
@@ -133,43 +171,6 @@ class Corpus:
 
     def _sentences(self, number: int) -> Sequence[str]:
         return fold_texts([unit.model_text for unit in cut(SentenceSegmenter(), self.texts[number])])
-
-
-def vectors_to_arrays(encoder: str, vectors: "Mapping[str, SentenceVectors]") -> dict[str, NDArray[Any]]:
-    """Arrays that `vectors_from_arrays` reads back; none without vectors."""
-    if not vectors:
-        return {}
-    made = list(vectors.values())
-    width = max(own.rows.shape[1] for own in made)
-    return {
-        "vector_rows": np.concatenate(
-            [np.zeros((0, width), np.int8), *(v.rows for v in made if len(v.rows))]
-        ),
-        "vector_scales": np.concatenate([np.zeros(0, np.float16), *(own.scales for own in made)]),
-        "vector_counts": np.array([len(own.scales) for own in made], np.int64),
-        "vector_keys": np.array([f"{encoder} {key}" for key in vectors]),
-    }
-
-
-def vectors_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> "tuple[str, dict[str, SentenceVectors]]":
-    """The encoder's digest and the vectors, from a file; ``ValueError`` for arrays that do not fit together."""
-    if "vector_keys" not in arrays:
-        return "", {}
-    from spscanner_rag.encoder.sentences import SentenceVectors
-
-    rows, scales = arrays["vector_rows"], arrays["vector_scales"]
-    counts, keys = arrays["vector_counts"], arrays["vector_keys"].tolist()
-    kinds = zip((rows, scales, counts), (np.int8, np.float16, np.int64), strict=True)
-    fit = rows.ndim == 2 and len(counts) == len(keys) and not (counts < 0).any()
-    if not fit or any(array.dtype != kind for array, kind in kinds):
-        raise ValueError("the vectors of its sentences have another form")
-    stops = np.cumsum(counts)
-    if len(rows) != len(scales) or (len(stops) and int(stops[-1]) != len(rows)):
-        raise ValueError("the vectors of its sentences are more or fewer than their numbers say")
-    names = [str(name).rpartition(" ") for name in keys]
-    parts = zip(names, (stops - counts).tolist(), stops.tolist(), strict=True)
-    held = {key: SentenceVectors(rows[start:stop], scales[start:stop]) for (_, _, key), start, stop in parts}
-    return (names[0][0] if names else ""), held
 
 
 def _keys(texts: Sequence[JoinedText]) -> list[str]:
@@ -207,8 +208,7 @@ def write_corpus(
 
     folder = Path(path).expanduser()
     lines = [_line(number, document) for number, document in enumerate(documents)]
-    arrays = corpus.counts.to_arrays() | vectors_to_arrays(corpus.encoder, corpus.vectors)
-    contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **arrays}
+    contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **corpus.to_arrays()}
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(folder):
@@ -289,7 +289,9 @@ def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[di
             content = file.read() if name == _DOCUMENTS else b""
         try:
             if name == _DOCUMENTS:
-                documents = _documents(content)
+                documents = [json.loads(line) for line in content.splitlines()]
+                if not all(isinstance(document, dict) for document in documents):
+                    raise ValueError("a line is not an object")
             else:  # mapped, so that it can be used after the file was removed
                 arrays[name] = np.lib.format.open_memmap(place, mode="r")
         except FileNotFoundError:
@@ -297,17 +299,9 @@ def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[di
         except Exception as error:  # numpy reads a header with Python's tokenizer
             raise _damaged(place, f"cannot be read ({error!s:.200})") from None
     try:
-        counts = {name: array for name, array in arrays.items() if not name.startswith("vector_")}
-        return documents, Corpus((), CollectionIndex.from_arrays(counts), *vectors_from_arrays(arrays))
+        return documents, Corpus.from_arrays(arrays)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _damaged(folder, f"has an index that cannot be used ({error})") from None
-
-
-def _documents(content: bytes) -> list[dict[str, Any]]:
-    documents = [json.loads(line) for line in content.splitlines()]
-    if not all(isinstance(document, dict) for document in documents):
-        raise ValueError("a line is not an object")
-    return documents
 
 
 def check_json(value: object, name: str, owner: str) -> None:

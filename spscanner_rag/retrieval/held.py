@@ -88,11 +88,8 @@ class ReadText(Generic[Item]):
 class Host(ABC, Generic[Item]):
     """What a `HeldCorpus` must know of a framework's documents. Immutable, and pickled with the corpus."""
 
-    framework: ClassVar[str]
-    """Written to the folder of a persisted corpus."""
-
-    items_name: ClassVar[str]
-    """What a first stage returns a list of."""
+    framework: ClassVar[str]  # written to the folder of a persisted corpus
+    items_name: ClassVar[str]  # what a first stage returns a list of
 
     @abstractmethod
     def key(self, item: Item) -> str:
@@ -137,8 +134,7 @@ class HeldCorpus(Generic[Item]):
     They are joined to texts, and those not in ``counts`` counted, when a question or `persist` first needs it.
     """
 
-    changing: ClassVar = threading.Lock()
-    """Held by a retriever while it replaces its corpus by a changed one."""
+    changing: ClassVar = threading.Lock()  # held by a retriever while it replaces its corpus
 
     def __init__(self, host: Host[Item], items: Iterable[Item] = (), counts: Corpus | None = None) -> None:
         self.host = host

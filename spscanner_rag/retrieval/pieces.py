@@ -12,7 +12,7 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,8 @@ def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], te
     for number in in_reading_order(pieces):
         found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
-            builder.place(Placed(found.start, found.end, number, found.exact))
+            start, end, exact = found
+            builder.place(Placed(start, end, number, exact))
         elif pieces[number].text.strip():
             not_found.append(number)
     for number in not_found:
@@ -238,14 +239,6 @@ def page_number(metadata: Mapping[str, Any], keys: Sequence[str]) -> float | Non
     return None
 
 
-class Location(NamedTuple):
-    """A span of the source; not ``exact`` if its white space differs from the chunk's."""
-
-    start: int
-    end: int
-    exact: bool
-
-
 class ChunkLocator:
     """Locates the chunks of one source, given in order: near ``start``, or after the chunk before."""
 
@@ -254,19 +247,19 @@ class ChunkLocator:
         self._cursor = 0
         self._last = ""
 
-    def locate(self, text: str, start: int | None = None) -> Location | None:
-        """The span of a chunk, at ``start`` if it occurs there. Splitters may change white space."""
+    def locate(self, text: str, start: int | None = None) -> tuple[int, int, bool] | None:
+        """The span of a chunk, at ``start`` if it occurs there, and whether its white space is the same there."""
         if not text.strip():
             return None
         if start is not None and start >= 0 and self.source.startswith(text, start):
-            found: Location | None = Location(start, start + len(text), True)
+            found: tuple[int, int, bool] | None = (start, start + len(text), True)
         else:
             found = self._search(text, self._cursor + (text == self._last) if start is None else start)
         if found is not None:
-            self._cursor, self._last = found.start, text
+            self._cursor, self._last = found[0], text
         return found
 
-    def _search(self, text: str, after: int) -> Location | None:
+    def _search(self, text: str, after: int) -> tuple[int, int, bool] | None:
         squeezed, places = self._squeezed
         wanted = "".join(text.split())
         first = int(np.searchsorted(places, max(after, 0)))
@@ -278,8 +271,8 @@ class ChunkLocator:
         start, end = int(places[at]), int(places[at + len(wanted) - 1]) + 1
         exact = start - (len(text) - len(text.lstrip()))
         if exact >= 0 and self.source.startswith(text, exact):
-            return Location(exact, exact + len(text), True)
-        return Location(start, end, False)
+            return exact, exact + len(text), True
+        return start, end, False
 
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:

@@ -114,16 +114,21 @@ def score(
             f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
             "scanner with its own encoder, such as the bundled one, or threshold= instead"
         )
+
+    def cut_before(number: int) -> list[Unit]:
+        stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+        return cut(scorer, texts[number])
+
     counted: list[list[Unit]] = []
     if collection is None and len(texts) > 1 and getattr(scorer, "uses_collection", False):
-        counted = [_cut_before(scorer, texts, number, cancelled) for number in range(len(texts))]
+        counted = [cut_before(number) for number in range(len(texts))]
         collection = words_together(scorer, counted, cancelled)
     scanned: list[ScanResult] = []
     best: list[float] = []  # of each text, the score of its best sentence
     answerable: list[float | None] = []  # of each text
     for first in range(0, len(texts), batch_size):
         batch = range(first, min(first + batch_size, len(texts)))
-        cuts = [counted[i] if counted else _cut_before(scorer, texts, i, cancelled) for i in batch]
+        cuts = [counted[i] if counted else cut_before(i) for i in batch]
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
         scored = score_batch(scorer, requests, cancelled, collection, answerable)
         for number, units, logits in zip(batch, cuts, scored, strict=True):
@@ -147,11 +152,6 @@ def _scanned(
     apart = (np.diff(kept) > 1) | (np.diff(np.searchsorted(joined.blocks, starts, "right")) > 0)
     blocks = np.concatenate([[0], np.cumsum(apart)])[: len(kept)]
     return ScanResult(query, joined.text, starts, ends, logits[kept], count_tokens, blocks)
-
-
-def _cut_before(scorer: Scorer, texts: Sequence[JoinedText], number: int, cancelled: Cancelled) -> list[Unit]:
-    stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-    return cut(scorer, texts[number])
 
 
 @dataclass(frozen=True)

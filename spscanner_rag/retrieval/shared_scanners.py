@@ -75,29 +75,26 @@ class ScorerChoice(NamedTuple):
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
         choice = cls(**others, model_kwargs=model_kwargs, token=token)
-        choice._check()
-        return choice
-
-    def _check(self) -> None:
-        given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
+        scanner, scorer = choice.scanner, choice.scorer
+        given = [name for name in ("model", "scanner", "scorer") if options[name] is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
-        if self.scorer is not None and (isinstance(self.scorer, type) or not isinstance(self.scorer, Scorer)):
+        if scorer is not None and (isinstance(scorer, type) or not isinstance(scorer, Scorer)):
             raise TypeError(
-                f"scorer is {type(self.scorer).__name__}; expected an object with score_units(query, text, units)"
+                f"scorer is {type(scorer).__name__}; expected an object with score_units(query, text, units)"
             )
-        if self.scanner is None and not self.model_kwargs:
-            return
-        from spscanner_rag.scanner import Scanner
+        if scanner is not None or model_kwargs:
+            from spscanner_rag.scanner import Scanner
 
-        if self.scanner is not None and not isinstance(self.scanner, Scanner):
-            raise TypeError(
-                f"scanner is {type(self.scanner).__name__}; expected a spscanner_rag.Scanner (pass anything "
-                "else that scores units as scorer)"
-            )
-        # Raises `TypeError` for an unknown name, or one given twice.
-        own = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
-        inspect.signature(Scanner.from_pretrained).bind_partial(**own, **self.model_kwargs)
+            if scanner is not None and not isinstance(scanner, Scanner):
+                raise TypeError(
+                    f"scanner is {type(scanner).__name__}; expected a spscanner_rag.Scanner (pass anything else "
+                    "that scores units as scorer)"
+                )
+            # Raises `TypeError` for an unknown name, or one given twice.
+            own = {name: options[name] for name in ("model", "device", "dtype", "backend")}
+            inspect.signature(Scanner.from_pretrained).bind_partial(**own, **model_kwargs)
+        return choice
 
     def check_names(self) -> None:
         """Raise ``ValueError`` for names that cannot exist. Not in `of`, since a model in use may be moved."""

@@ -132,7 +132,7 @@ def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pyte
     assert len(names(folder)) == N_FILES
 
 
-@pytest.mark.parametrize("moment", ["_manifest", "_described", "_documents"])
+@pytest.mark.parametrize("moment", ["_manifest", "_described"])
 def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
     folder: Path, corpus: Corpus, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import TextEncoder, digest_of
-from spscanner_rag.retrieval.corpus import (
-    Corpus,
-    estimated_tokens,
-    read_corpus,
-    vectors_from_arrays,
-    vectors_to_arrays,
-    write_corpus,
-)
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens, read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import ScanCancelled
@@ -113,10 +106,10 @@ def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
 )
 def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray) -> None:
     corpus.encoded(meaning, range(4))
-    arrays = vectors_to_arrays(corpus.encoder, corpus.vectors)
-    assert vectors_from_arrays(arrays)[1].keys() == corpus.vectors.keys()
+    arrays = corpus.to_arrays()
+    assert Corpus.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
     with pytest.raises(ValueError, match="vectors"):
-        vectors_from_arrays(arrays | {name: array})
+        Corpus.from_arrays(arrays | {name: array})
 
 
 # Without vectors

@@ -9,15 +9,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from spscanner_rag.retrieval import (
-    Answer,
-    Hit,
-    Piece,
-    ReadText,
-    ScanFields,
-    join_pieces,
-    off_loop,
-)
+from spscanner_rag.retrieval import Answer, Hit, Piece, ReadText, ScanFields, join_pieces, off_loop
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 
@@ -47,12 +39,11 @@ def read(documents: Sequence[Document]) -> list[ReadText[Document]]:
     return [ReadText(joined, documents) for joined in join_pieces(pieces)]
 
 
-class Found(Answer[Document, Document]):
+class _Found(Answer[Document, Document]):
     """Results as new documents with the metadata of those they were found in."""
 
     pages: ClassVar = ("page_number",)
 
-    @override
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place, start, end = hit.place, hit.place.source_start, hit.place.source_end
         source = place.source[1]  # type: ignore[index]  # see `read`
@@ -61,7 +52,6 @@ class Found(Answer[Document, Document]):
         name = "" if start is None else f"{source}:{start}-{end}"  # else Haystack's digest
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 
-    @override
     def add_piece(
         self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
@@ -70,15 +60,12 @@ class Found(Answer[Document, Document]):
         content, saved = (document.content, {}) if pruned is None else pruned
         self.found.append(replace(document, content=content, meta=meta | saved, score=best.score))
 
-    @override
     def content(self, of: Document) -> str:
         return of.content or ""
 
-    @override
     def metadata_of(self, item: Document) -> Mapping[str, Any]:
         return item.meta
 
-    @override
     def own_score(self, item: Document) -> float | None:
         return item.score
 
@@ -135,7 +122,7 @@ class _Component:
     ) -> list[Document]:
         own = {} if top_k is None else {"top_k": top_k}
         check_query(query)
-        return self._fields._search(own | self._always).answer(query, read(documents), Found, cancelled)
+        return self._fields._search(own | self._always).answer(query, read(documents), _Found, cancelled)
 
 
 @component

@@ -33,26 +33,10 @@ from llama_index.core.vector_stores.types import (
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from pydantic import SkipValidation, model_validator
-from typing_extensions import override
 
 from llama_index.postprocessor.spscanner.base import dispatcher
-from llama_index.postprocessor.spscanner.nodes import (
-    AUTO,
-    NodeAnswer,
-    by_id,
-    kind_of,
-    read_nodes,
-    source_id,
-)
-from spscanner_rag.retrieval import (
-    HeldCorpus,
-    Hit,
-    Host,
-    ReadText,
-    RetrieverFields,
-    check_json,
-    off_loop,
-)
+from llama_index.postprocessor.spscanner.nodes import AUTO, NodeAnswer, by_id, kind_of, read_nodes, source_id
+from spscanner_rag.retrieval import HeldCorpus, Hit, Host, ReadText, RetrieverFields, check_json, off_loop
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 
@@ -153,7 +137,7 @@ class SPScannerRetriever(BaseRetriever):
             )
         if nodes is None:  # with a first stage, as from_documents(documents, first_stage=...)
             nodes, documents = documents, ()
-        empty = HeldCorpus(NodeHost(by_id(documents), docstore, own.document_key))
+        empty = HeldCorpus(_NodeHost(by_id(documents), docstore, own.document_key))
         super().__init__(callback_manager, object_map, objects, verbose)
         self._held = empty.adding(as_items(nodes or (), self.object_map))
         self._held.counted()  # now, and not while the first question waits
@@ -243,14 +227,14 @@ class SPScannerRetriever(BaseRetriever):
     ) -> list[NodeWithScore]:
         passes, text = self._passes, check_query(query.query_str)
         admits = None if passes is None else lambda scored: passes(scored.node)
-        return self._search.answer_from(self._held, text, FollowedAnswer, admits, found, cancelled)
+        return self._search.answer_from(self._held, text, _FollowedAnswer, admits, found, cancelled)
 
 
 _KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
 
 
 @dataclass(frozen=True, eq=False)
-class NodeHost(Host[NodeWithScore]):
+class _NodeHost(Host[NodeWithScore]):
     """How LlamaIndex's nodes are held; ``documents``, by id, and ``docstore`` have the whole texts of chunks."""
 
     documents: Mapping[str, BaseNode]
@@ -260,40 +244,32 @@ class NodeHost(Host[NodeWithScore]):
     framework = "llama-index"
     items_name = "nodes with scores"
 
-    @override
     def key(self, item: NodeWithScore) -> str:
         return item.node.node_id
 
-    @override
     def document(self, item: NodeWithScore) -> str:
         return source_id(item.node)
 
-    @override
     def join(self, items: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
         return read_nodes(items, self.documents, self.docstore, document_key=self.document_key)
 
-    @override
     def finder(
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
         numbers = {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
         return lambda scored: numbers.get(source_id(scored.node))
 
-    @override
     def score(self, found: Sequence[NodeWithScore]) -> float | None:
         return max((scored.score for scored in found if scored.score is not None), default=None)
 
-    @override
     def without(self, ids: Collection[str]) -> Self:
         kept = {name: document for name, document in self.documents.items() if name not in ids}
         return replace(self, documents=kept)
 
-    @override
     def records(self, items: Sequence[NodeWithScore]) -> Iterable[Mapping[str, Any]]:
         yield from ({"role": "node", "node": _record(scored.node)} for scored in items)
         yield from ({"role": "document", "node": _record(whole)} for whole in self.documents.values())
 
-    @override
     def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[NodeWithScore]]:
         held: dict[str, list[BaseNode]] = {"node": [], "document": []}
         for record in records:
@@ -317,10 +293,9 @@ def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None
     return [NodeWithScore(node=node) for node in by_id(own, "nodes").values()]
 
 
-class FollowedAnswer(NodeAnswer):
+class _FollowedAnswer(NodeAnswer):
     """Results in which an `IndexNode` with an object stays one: the retriever's base class asks the object."""
 
-    @override
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
         node = text.items[hit.place.piece].node
         if not isinstance(node, IndexNode) or node.obj is None:
