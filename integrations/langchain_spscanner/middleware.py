@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from operator import or_
 from typing import Annotated, Any, NotRequired, TypeAlias
@@ -94,31 +94,37 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answered]
     ) -> Answered:
-        cut = self._cut(request, handler(request))
-        if isinstance(cut, _Cut):
-            return cut.answer(self.compressor.compress_documents(cut.documents, cut.question))
-        return cut
+        answered = handler(request)
+        if cut := self._cut(request, answered):
+            return _shortened(answered, cut[0], self.compressor.compress_documents(*cut))
+        return answered
 
     @override
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answered]]
     ) -> Answered:
-        cut = self._cut(request, await handler(request))
-        if isinstance(cut, _Cut):
-            return cut.answer(await self.compressor.acompress_documents(cut.documents, cut.question))
-        return cut
+        answered = await handler(request)
+        if cut := self._cut(request, answered):
+            return _shortened(answered, cut[0], await self.compressor.acompress_documents(*cut))
+        return answered
 
-    def _cut(self, request: ToolCallRequest, answered: Answered) -> "_Cut | Answered":
-        """What is to be cut of a result; the result itself if nothing is."""
+    def _cut(self, request: ToolCallRequest, answered: Answered) -> tuple[list[Document], str] | None:
+        """The long texts of a result that is to be cut, and the question; None if it is not."""
         name = request.tool_call["name"]
         passed_on = name == READ_TOOL or (self.only is not None and name not in self.only)
         if passed_on or not isinstance(answered, ToolMessage) or answered.status == "error":
-            return answered
-        cut = _Cut(answered)
-        if sum(len(one.page_content) for one in cut.documents) <= self.longer_than * CHARACTERS_PER_TOKEN:
-            return answered
-        cut.question = self.question(request.state).strip()[-QUESTION_CHARACTERS:]
-        return cut if cut.question else answered
+            return None
+        documents: list[Document] = []
+
+        def noted(text: str) -> str:
+            documents.append(Document(page_content=text, metadata={"text": len(documents)}))
+            return text
+
+        _replaced(answered.content, noted)
+        if sum(len(one.page_content) for one in documents) <= self.longer_than * CHARACTERS_PER_TOKEN:
+            return None
+        question = self.question(request.state).strip()[-QUESTION_CHARACTERS:]
+        return (documents, question) if question else None
 
 
 def last_question(state: Any) -> str:  # noqa: ANN401 - a dictionary, a list or an object
@@ -128,40 +134,28 @@ def last_question(state: Any) -> str:  # noqa: ANN401 - a dictionary, a list or 
     return next((text for text in asked if text.strip()), "")
 
 
-class _Cut:
-    """A result of a tool, its long texts, and the sentences that are put in their place."""
-
-    def __init__(self, message: ToolMessage) -> None:
-        self.message, self.question = message, ""
-        self.documents: list[Document] = []
-        _replaced(message.content, self._noted)
-
-    def _noted(self, text: str) -> str:
-        self.documents.append(Document(page_content=text, metadata={"text": len(self.documents)}))
-        return text
-
-    def answer(self, kept: list[Document]) -> Answered:
-        """The message with the kept sentences, and the whole texts for the agent's state."""
-        lines: list[list[str]] = [[] for _ in self.documents]
-        for one in kept:
-            start, end = one.metadata["start_index"], one.metadata["end_index"]
-            lines[one.metadata["text"]].append(f"[{start}-{end}] {one.page_content}")
-        whole: dict[str, str] = {}
-        shorter = []
-        for document, own in zip(self.documents, lines, strict=True):
-            text = document.page_content
-            handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-            head = f'[Sentences of {len(text)} characters that matter; all: {READ_TOOL}("{handle}", start)]'
-            cut = "\n".join([head, *own])
-            if len(cut) < len(text):
-                whole[handle] = text
-            shorter.append(min(text, cut, key=len))
-        if not whole:
-            return self.message
-        rest = iter(shorter)
-        content = _replaced(self.message.content, lambda text: next(rest))
-        message = self.message.model_copy(update={"content": content})
-        return Command(update={"messages": [message], "spscanner_results": whole})
+def _shortened(message: Any, documents: Sequence[Document], kept: Sequence[Document]) -> Answered:  # noqa: ANN401
+    """A tool's message with the sentences kept of its long texts, and the whole texts for the agent's state."""
+    lines: list[list[str]] = [[] for _ in documents]
+    for one in kept:
+        start, end = one.metadata["start_index"], one.metadata["end_index"]
+        lines[one.metadata["text"]].append(f"[{start}-{end}] {one.page_content}")
+    whole: dict[str, str] = {}
+    shorter = []
+    for document, own in zip(documents, lines, strict=True):
+        text = document.page_content
+        handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+        head = f'[Sentences of {len(text)} characters that matter; all: {READ_TOOL}("{handle}", start)]'
+        cut = "\n".join([head, *own])
+        if len(cut) < len(text):
+            whole[handle] = text
+        shorter.append(min(text, cut, key=len))
+    if not whole:
+        return message  # type: ignore[no-any-return]
+    rest = iter(shorter)
+    content = _replaced(message.content, lambda text: next(rest))
+    cut_down = message.model_copy(update={"content": content})
+    return Command(update={"messages": [cut_down], "spscanner_results": whole})
 
 
 def _replaced(content: Any, put: Callable[[str], str]) -> Any:  # noqa: ANN401 - blocks of any kind

@@ -371,16 +371,11 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
             f"{place}: got documents of {manifest.get('framework')!r:.40}; expected those of {framework!r}: load "
             "it with that framework's retriever"
         )
-    files = manifest.get("files")
+    files: dict[str, dict[str, Any]] = manifest.get("files") or {}
     # A name from a damaged manifest must not lead to a file elsewhere.
-    if (
-        not isinstance(files, dict)
-        or _DOCUMENTS not in files
-        or len(files) > _MOST_FILES
-        or not all(
-            isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file")))
-            for entry in files.values()
-        )
+    listed = isinstance(files, dict) and _DOCUMENTS in files and len(files) <= _MOST_FILES
+    if not listed or not all(
+        isinstance(entry, dict) and _OWN_FILE.fullmatch(str(entry.get("file"))) for entry in files.values()
     ):
         raise _damaged(place, "does not list the files")
     return files

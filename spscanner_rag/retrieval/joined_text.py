@@ -203,14 +203,6 @@ class Part(NamedTuple):
     page: bool = False  # whether it is a page with all of its text, as one run
 
 
-class _Body(NamedTuple):
-    """What is read of a part."""
-
-    start: int
-    end: int
-    continues: bool = False  # whether it continues the sentence of the page before
-
-
 def join_parts(parts: Sequence[Part]) -> JoinedText:
     """Join parts in order, pages without running headers and footers; a page may continue the one before."""
     if len(parts) == 1:
@@ -219,56 +211,46 @@ def join_parts(parts: Sequence[Part]) -> JoinedText:
     runs: list[Run] = []
     placed: list[Placed] = []
     length = 0
-    for part, body in zip(parts, _bodies(parts), strict=True):
-        if length and body.end > body.start:
-            text.append(CONTINUED if body.continues else RUN_SEPARATOR)
+    for part, (start, end, continues) in zip(parts, _bodies(parts), strict=True):
+        if length and end > start:
+            text.append(CONTINUED if continues else RUN_SEPARATOR)
             length += len(text[-1])
-        text.append(part.joined.text[body.start : body.end])
-        runs += _moved_runs(part.joined.runs, body, length)
-        placed += _moved_pieces(part.joined, body, length)
-        length += body.end - body.start
+        own, shift = part.joined, length - start
+        for run in own.runs:
+            first, last = max(run.start, start), min(run.end, end)
+            if first < last:
+                source_start = None if run.source_start is None else run.source_start + first - run.start
+                goes_on = continues and first == start
+                runs.append(Run(first + shift, last + shift, run.source, source_start, goes_on))
+        for piece in own.placed:
+            first, last = max(piece.start, start), min(piece.end, end)
+            if first < last:
+                left_out = own.text[piece.start : first]
+                offset = piece.offset + len(left_out if piece.exact else "".join(left_out.split()))
+                placed.append(piece._replace(start=first + shift, end=last + shift, offset=offset))
+        text.append(own.text[start:end])
+        length += end - start
     return JoinedText("".join(text), tuple(runs), tuple(placed))
 
 
-def _bodies(parts: Sequence[Part]) -> list[_Body]:
-    bodies = [_Body(0, len(part.joined.text)) for part in parts]
+def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
+    """What is read of each part, and whether it continues the sentence of the page before."""
+    bodies = [(0, len(part.joined.text), False) for part in parts]
     pages = {n: float(n) if part.number is None else part.number for n, part in enumerate(parts) if part.page}
     texts = [parts[number].joined.text for number in pages]
     for number, span in zip(pages, page_bodies(texts, list(pages.values())), strict=True):
-        bodies[number] = _Body(*span)
+        bodies[number] = (*span, False)
     known = [number for number in pages if parts[number].number is not None]
     for number in known:
         if number - 1 not in known or pages[number] - pages[number - 1] != 1:
             continue  # not known to come directly after the one before
-        before, after = bodies[number - 1], bodies[number]
-        text_before = parts[number - 1].joined.text[before.start : before.end]
-        text_after = parts[number].joined.text[after.start : after.end]
-        if sentence_goes_on(text_before, text_after):
-            bodies[number - 1] = before._replace(end=before.start + len(text_before.rstrip()))
-            start = after.end - len(text_after.lstrip())
-            bodies[number] = after._replace(start=start, continues=True)
+        (start_before, end_before, goes_on), (start, end, _) = bodies[number - 1], bodies[number]
+        before = parts[number - 1].joined.text[start_before:end_before]
+        after = parts[number].joined.text[start:end]
+        if sentence_goes_on(before, after):
+            bodies[number - 1] = start_before, start_before + len(before.rstrip()), goes_on
+            bodies[number] = end - len(after.lstrip()), end, True
     return bodies
-
-
-def _moved_runs(runs: Sequence[Run], body: _Body, start: int) -> Iterator[Run]:
-    """The parts of runs inside a body that begins at ``start`` in the joined text."""
-    shift = start - body.start
-    for run in runs:
-        first, last = max(run.start, body.start), min(run.end, body.end)
-        if first < last:
-            source_start = None if run.source_start is None else run.source_start + first - run.start
-            continues = run.continues or (body.continues and first == body.start)
-            yield Run(first + shift, last + shift, run.source, source_start, continues)
-
-
-def _moved_pieces(joined: JoinedText, body: _Body, start: int) -> Iterator[Placed]:
-    shift = start - body.start
-    for piece in joined.placed:
-        first, last = max(piece.start, body.start), min(piece.end, body.end)
-        if first < last:
-            left_out = joined.text[piece.start : first]
-            offset = piece.offset + (len(left_out) if piece.exact else len("".join(left_out.split())))
-            yield piece._replace(start=first + shift, end=last + shift, offset=offset)
 
 
 def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:

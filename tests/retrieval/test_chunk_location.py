@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.pieces import (
-    SHORTEST_OVERLAP,
-    ChunkLocator,
-    order_by_overlap,
-    overlap,
-)
+from spscanner_rag.retrieval.pieces import SHORTEST_OVERLAP, ChunkLocator, order_by_overlap, overlap
 
 SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
 

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    ImageNode,
-    IndexNode,
-    TextNode,
-)
+from llama_index.core.schema import BaseNode, Document, ImageNode, IndexNode, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 

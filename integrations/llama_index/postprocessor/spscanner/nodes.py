@@ -97,10 +97,13 @@ def read_nodes(
 ) -> list[ReadText[NodeWithScore]]:
     """Join the nodes of each document or `group_of`, in its whole text if that is at hand."""
     pieces, owners = _pieces(nodes, document_key)
+    sources: dict[Hashable, str] = {}
     if group_by == "node":
-        pieces, sources = [replace(piece, group=number) for number, piece in enumerate(pieces)], {}
+        pieces = [replace(piece, group=number) for number, piece in enumerate(pieces)]
     else:
-        sources = source_texts((str(piece.source) for piece in pieces), documents, docstore)
+        names = dict.fromkeys(source_id(scored.node) for scored in owners)
+        texts = ((name, _whole_text(name, documents, docstore)) for name in names)
+        sources.update((name, text) for name, text in texts if text)
     return [ReadText(joined, owners) for joined in join_pieces(pieces, sources)]
 
 
@@ -116,35 +119,22 @@ def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseN
     return own
 
 
-def source_texts(
-    ids: Iterable[str], documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None
-) -> dict[Hashable, str]:
-    """Whole texts of those documents that are available, by id."""
-    found: dict[Hashable, str] = {}
-    for name in dict.fromkeys(ids):
-        text: str | None = text_of(documents[name]) if name in documents else ""
-        if not text and docstore is not None:
-            text = _stored(name, docstore)
-        if text:
-            found[name] = text
-    return found
-
-
-def _stored(name: str, docstore: BaseDocumentStore) -> str | None:
-    """A document's text, from the document, else from its nodes if only white space is missing between them."""
+def _whole_text(name: str, documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None) -> str:
+    """A document's text, else that of all of its nodes in the store; empty if it is not at hand."""
+    text = text_of(documents[name]) if name in documents else ""
+    if text or docstore is None:
+        return text
     document = docstore.get_document(name, raise_error=False)
     if document is not None:
         return text_of(document)
     info = docstore.get_ref_doc_info(name)
-    if info is None:
-        return None
-    nodes = docstore.get_nodes(list(info.node_ids), raise_error=False)
+    nodes = [] if info is None else docstore.get_nodes(list(info.node_ids), raise_error=False)
     pieces, _ = _pieces([NodeWithScore(node=node) for node in nodes], None)
     joined = join_pieces(pieces)
     if len(joined) != 1 or len(joined[0].runs) != 1:
-        return None
+        return ""
     before = joined[0].runs[0].source_start
-    return None if before is None or before > _MOST_BEFORE else "\n" * before + joined[0].text
+    return "" if before is None or before > _MOST_BEFORE else "\n" * before + joined[0].text
 
 
 def _pieces(
@@ -318,20 +308,15 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         """The same in every run: document and span, else node and span, else node and text."""
         place = hit.place
         if place.source_start is not None:
-            name = self._source_name(source_id(node), node)
+            name, source = source_id(node), related(node, NodeRelationship.SOURCE)
+            if is_random_id(name):  # made in this run
+                known = self._hash(node) if source is None else source.hash
+                name = known[:24] if known else name
             return f"{name}:{place.source_start}-{place.source_end}"
         name = self._hash(node)[:24] if is_random_id(node.node_id) else node.node_id
         if place.piece_start is not None:
             return f"{name}:{place.piece_start}-{place.piece_end}"
         return f"{name}:{_digest(hit.text)[:16]}"
-
-    def _source_name(self, name: str, node: BaseNode) -> str:
-        """The id of a node's document, or its hash, if the id was made up at random in this run."""
-        if not is_random_id(name):
-            return name
-        source = related(node, NodeRelationship.SOURCE)
-        known = self._hash(node) if source is None else source.hash
-        return known[:24] if known else name
 
 
 def _digest(text: str) -> str:

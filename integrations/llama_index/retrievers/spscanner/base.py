@@ -12,17 +12,7 @@ from llama_index.core.constants import DATA_KEY
 from llama_index.core.data_structs.data_structs import IndexGraph
 from llama_index.core.data_structs.document_summary import IndexDocumentSummary
 from llama_index.core.indices.base import BaseIndex
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    ImageDocument,
-    ImageNode,
-    IndexNode,
-    Node,
-    NodeWithScore,
-    QueryBundle,
-    TextNode,
-)
+from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 from llama_index.core.vector_stores.types import (
@@ -230,9 +220,6 @@ class SPScannerRetriever(BaseRetriever):
         return self._search.answer_from(self._held, text, _FollowedAnswer, admits, found, cancelled)
 
 
-_KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
-
-
 @dataclass(frozen=True, eq=False)
 class _NodeHost(Host[NodeWithScore]):
     """How LlamaIndex's nodes are held; ``documents``, by id, and ``docstore`` have the whole texts of chunks."""
@@ -305,7 +292,7 @@ class _FollowedAnswer(NodeAnswer):
 
 
 def _record(node: BaseNode) -> dict[str, Any]:
-    if type(node) not in _KINDS:
+    if type(node).__module__ != BaseNode.__module__:
         raise ValueError(
             f"node {node.node_id!r} is {type(node).__name__}; expected one of LlamaIndex's own node classes, "
             "which it can read from JSON: convert it before persist"
