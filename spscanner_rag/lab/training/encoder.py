@@ -4,7 +4,6 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ MOST_EVIDENCE = 60  # sentences; of a question with more, no one sentence is wha
 ENCODER_THRESHOLD_WEIGHT, CROSS_THRESHOLD_WEIGHT = 0.2, 0.5
 QUESTIONS, WINDOWS = 4, 5  # of a step of the cross-reader, and read for each of them
 NOISE = 0.03  # deviation of what is added to the cosines by which wrong windows are drawn
+PLAIN = SDPBackend.MATH  # the gradient of the fused attention takes four times as long on a CPU
 _DRAWN = 200  # sentences around which windows may be laid
 
 
@@ -238,16 +238,8 @@ class EncoderTraining(Finetuning):
 
     def _states(self, bert: Bert, rows: Sequence[Sequence[int]]) -> Sequence[Tensor]:
         ids = [self._enclosed(row) for row in rows]
-        with in_bfloat16():
+        with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(PLAIN):
             return torch.split(bert.forward(ids).float(), [len(own) for own in ids])
-
-
-@contextmanager
-def in_bfloat16() -> Iterator[None]:
-    """Compute products in bfloat16, and attention so that its gradient is quick on a CPU."""
-    # The gradient of the fused attention takes four times as long as that of the plain one.
-    with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(SDPBackend.MATH):
-        yield
 
 
 class CrossTraining(Finetuning):
@@ -281,7 +273,7 @@ class CrossTraining(Finetuning):
         drawn = [self._drawn(reader, rng) for _ in range(QUESTIONS)]
         questions = [question for question, windows, _ in drawn for _ in windows]
         windows = [window for _, windows, _ in drawn for window in windows]
-        with in_bfloat16():
+        with torch.autocast("cpu", torch.bfloat16), sdpa_kernel(PLAIN):
             logits = list(reader.forward(questions, windows))
         losses = []
         for _, own_windows, right in drawn:

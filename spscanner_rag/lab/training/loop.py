@@ -301,11 +301,11 @@ def choose_training_kernels(device: torch.device) -> BackendChoice:
     if device.type != "cpu":
         return BackendChoice(TORCH_KERNELS, "the other kernels with gradients are for CPUs")
     choice = choose_backend("auto", device)
-    if choice.kernels.name != "numba":
-        return choice
-    from spscanner_rag.lab.training.kernels.gradients import NumbaTrainingKernels  # needs numba
+    if choice.kernels.name == "numba":
+        from spscanner_rag.lab.training.kernels.gradients import NumbaTrainingKernels  # needs numba
 
-    return BackendChoice(NumbaTrainingKernels(), choice.reason)
+        choice = choice._replace(kernels=NumbaTrainingKernels())
+    return choice
 
 
 def drawn_steps(objective: Objective, recipe: Recipe, steps: range, workers: int) -> Iterator[list[Any]]:

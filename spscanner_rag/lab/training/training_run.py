@@ -73,16 +73,14 @@ class TrainingRun:
         None without documents to validate on.
         """
         if self._is_due(self.trainer.step):  # of a base before its first step; after a kill, of the last step
-            self._validate(on_validation)
+            self._validate(self._with_weights(self.trainer.averaged_weights()), on_validation)
         for report in self.trainer.run():
             on_step(report)
             if self._is_due(report.step):
-                self._validate(on_validation)
+                self._validate(self._with_weights(self.trainer.averaged_weights()), on_validation)
         weights = self.trainer.best.get("weights") or self.trainer.averaged_weights()
         chosen = self.stage.finish(self._with_weights(weights))
-        validation = self.stage.validate(chosen, final=True)
-        if validation is not None:
-            self._report(validation, on_validation)
+        validation = self._validate(chosen, on_validation, final=True)
         settings = replace(self.start.settings, training=self._summary(validation))
         self.stage.save(replace(chosen, settings=settings))
         return validation
@@ -94,17 +92,17 @@ class TrainingRun:
             return self.files.base is not None
         return step % self.recipe.validate_every == 0
 
-    def _validate(self, on_validation: OnValidation) -> None:
-        weights = self.trainer.averaged_weights()
-        validation = self.stage.validate(self._with_weights(weights), final=False)
+    def _validate(
+        self, checkpoint: Checkpoint, on_validation: OnValidation, final: bool = False
+    ) -> Validation | None:
+        validation = self.stage.validate(checkpoint, final)
         if validation is not None:
-            if self.recipe.keep_best:
+            if self.recipe.keep_best and not final:
                 self.trainer.offer(validation.choice)
-            self._report(validation, on_validation)
-
-    def _report(self, validation: Validation, on_validation: OnValidation) -> None:
-        append_records(self.trainer.log, [{"step": self.trainer.step, "validation": validation.measures}])
-        on_validation(self.trainer.step, validation)
+            step = self.trainer.step
+            append_records(self.trainer.log, [{"step": step, "validation": validation.measures}])
+            on_validation(step, validation)
+        return validation
 
     def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:
         model = copy.deepcopy(self.start.model)

@@ -125,14 +125,6 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         assert again.word_vectors is not None
 
 
-def test_a_soft_scanner_from_nothing_has_word_vectors(
-    tmp_path: Path, shape: Path, documents: list[Document]
-) -> None:
-    soft = start_checkpoint(files(tmp_path / "out", config=shape), SOFT, documents, CPU)
-    assert soft.word_vectors is not None
-    assert soft.settings.soft
-
-
 def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_is_the_base_s(
     tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
 ) -> None:

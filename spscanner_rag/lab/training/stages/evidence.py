@@ -276,10 +276,9 @@ class EvidenceStage:
         write_model_card(folder, model, settings, checkpoint.word_vectors)
 
 
-def mean_measures(values: Iterable[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
+def mean_measures(values: Collection[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
     """The mean of each measure; 0 without values."""
-    rows = list(values)
-    return {name: float(np.mean([row[name] for row in rows])) if rows else 0.0 for name in names}
+    return {name: float(np.mean([row[name] for row in values])) if values else 0.0 for name in names}
 
 
 def set_aside(

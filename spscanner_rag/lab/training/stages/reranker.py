@@ -163,9 +163,6 @@ Passages = TypeVar("Passages", bound=PassageDraw)
 RERANKED = 50
 """A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
 
-ScoreTexts = Callable[[str, Sequence[str]], NDArray[np.float32]]
-"""From a question and texts to their logits: (texts,)."""
-
 
 class RerankerStage(EvidenceStage):
     """Trains a reranker on questions of ``--data``; it has no lexical channel."""
@@ -197,8 +194,11 @@ class RerankerStage(EvidenceStage):
             return [ranking(score, self.passages.segmenter, *one, self.names) for one in asked]
 
 
+Score = Callable[[str, Sequence[str]], NDArray[np.float32]]  # of texts for a question: (texts,)
+
+
 def ranking(
-    score: ScoreTexts, segmenter: Segmenter, document: Document, question: Question, names: Sequence[str]
+    score: Score, segmenter: Segmenter, document: Document, question: Question, names: Sequence[str]
 ) -> dict[str, float]:
     """Measures of a question's ranking; evidence beyond the `RERANKED` best of BM25 is not found."""
     text = document.text
