@@ -190,17 +190,18 @@ class Answering:
         replies = ReplyFile(out / "answer-replies.jsonl")
         budget = Budget(max_requests=options.max_requests, requests=replies.attempts, usage=replies.usage)
         asker = Asker(replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5)
-        sources = answering.retriever_sources(
-            self.study.settings, scorers, titles, options.answer_units, options.answer_words
-        )
+        settings, units, words = self.study.settings, options.answer_units, options.answer_words
+        sources = {s: answering.retriever_contexts(s, scorers[s], titles, units, words) for s in settings}
         if options.direct_answers:
-            sources.append(answering.whole_documents(options.direct_window))
+            window = options.direct_window
+            sources[answering.WHOLE_DOCUMENT] = lambda own, _: answering.document_windows(own.text, window)
         sets: list[answering.AnswerSet] = []
         with progress_bars(None) as bars:
-            for source in sources:
-                show = new_bar(bars, f"answers from {source.setting.label}")
+            for setting, contexts in sources.items():
+                show = new_bar(bars, f"answers from {setting.label}")
                 form: Any = options.answer_form  # one of the known ones
-                sets.append(answering.answer_from(source, self.questions, *self.models, asker, form, show))
+                asked = setting, contexts, self.questions, *self.models
+                sets.append(answering.answer_from(*asked, asker, form, show))
         rows = answering.answer_rows(sets, self.study.seed)
         lines = [json.dumps(line) + "\n" for line in answering.answer_lines(sets)]
         write_whole(out / "answers.jsonl", "".join(lines))

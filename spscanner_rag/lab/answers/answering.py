@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from threading import Event
 from typing import NamedTuple
 
@@ -30,12 +31,12 @@ from spscanner_rag.lab.evidence.questions import Document, Question, by_document
 from spscanner_rag.lab.llm.asking import Asked, Asker, Reply
 from spscanner_rag.lab.llm.language_models import LanguageModel, without_thoughts
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.selection import rank
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.tokenization import window_ranges
-from spscanner_rag.text.units import Unit
 
 WINDOW_TOKENS = 120_000
 """The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""
@@ -48,6 +49,9 @@ SCORES = ("accuracy", "token_f1", "exact_match")
 
 PAPER_UNITS = {"sentence": 50, "chunk": 5}
 """How many of the best units the model reads; other kinds of units are given ten."""
+
+Contexts = Callable[[Document, Question], Sequence[str]]
+"""Gives the text that a question is answered from, or its windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +121,6 @@ def references_of(answers: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
 
 
-def retrieved_context(
-    scorer: Scorer, question: str, text: str, units: Sequence[Unit], top_k: float | None
-) -> str:
-    """The best units of a document as one string, as the paper gives them to the language model."""
-    (logits,) = score_batch(scorer, [(question, text, units)])
-    starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
-    return ScanResult(question, text, starts, ends, logits).context(top_k=top_k)
-
-
-def best_words(scorer: Scorer, question: str, text: str, units: Sequence[Unit], words: int) -> str:
-    """The best units of a document one after the other, the best first, cut after so many words."""
-    (logits,) = score_batch(scorer, [(question, text, units)])
-    read: list[str] = []
-    for number in rank(logits):
-        read += text[units[number].start : units[number].end].split()[: words - len(read)]
-        if len(read) == words:
-            break
-    return " ".join(read)
-
-
 def document_windows(
     text: str, window_tokens: int = WINDOW_TOKENS, count_tokens: CountTokens | str = "o200k_base"
 ) -> tuple[str, ...]:
@@ -157,55 +141,42 @@ def document_windows(
     return tuple(text[starts[first] : ends[last]] for first, last in ranges)
 
 
-class AnswerSource(NamedTuple):
-    """What the model answers from: a setting, and a function that gives the texts for a question."""
+class AnswerSet(NamedTuple):
+    """The answers from what a setting finds, and the prompts and tokens of the model and of the judge."""
 
     setting: Setting
-    contexts: Callable[[Document, Question], tuple[str, ...]]
-
-
-class AnswerSet(NamedTuple):
-    """The answers from one source, and the prompts and tokens of the model and of the judge."""
-
-    setting: Setting  # of the source
     answers: tuple[tuple[Document, Question, AnswerScore], ...]  # in the order of the questions
     answering: Asked
     judging: Asked
 
 
-def retriever_sources(
-    settings: Sequence[Setting],
-    scorers: Mapping[Setting, Scorer],
+def retriever_contexts(
+    setting: Setting,
+    scorer: Scorer,
     titles: dict[str, str],
     best: int | None = None,
     words: int | None = None,
-) -> list[AnswerSource]:
-    """A source for each setting: ``best`` units, else the paper's 50 sentences or 5 chunks. Fills ``titles``.
+) -> Contexts:
+    """Gives the best units in their order: ``best``, else the paper's 50 sentences or 5 chunks. Fills ``titles``.
 
-    With ``words`` it is so many words of the best units, as in EM@l of Dense X Retrieval (Chen et al., 2024).
+    With ``words`` it is so many words of the best units, the best first, as in EM@l of Dense X Retrieval (Chen et
+    al., 2024).
     """
+    segmenter = segmenter_for(setting.unit, scorer)
+    top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
 
-    def source(setting: Setting) -> AnswerSource:
-        scorer = scorers[setting]
-        segmenter = segmenter_for(setting.unit, scorer)
-        top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
+    def contexts(document: Document, question: Question) -> tuple[str]:
+        titles.clear()
+        titles[document.text] = document.title
+        units, text = segmenter.segment(document.text), document.text
+        (logits,) = score_batch(scorer, [(question.text, text, units)])
+        if words is None:
+            return (ScanResult(question.text, text, *Spans.of(units), logits).context(top_k=top_k),)
+        ranked = (units[number] for number in rank(logits))
+        read = (word for unit in ranked for word in text[unit.start : unit.end].split())
+        return (" ".join(islice(read, words)),)
 
-        def contexts(document: Document, question: Question) -> tuple[str, ...]:
-            titles.clear()
-            titles[document.text] = document.title
-            units = segmenter.segment(document.text)
-            if words is not None:
-                return (best_words(scorer, question.text, document.text, units, words),)
-            return (retrieved_context(scorer, question.text, document.text, units, top_k),)
-
-        return AnswerSource(setting, contexts)
-
-    return list(map(source, settings))
-
-
-def whole_documents(window_tokens: int = WINDOW_TOKENS) -> AnswerSource:
-    """The source that is the document itself, in overlapping windows if it is longer; see `document_windows`."""
-    return AnswerSource(WHOLE_DOCUMENT, lambda document, _: document_windows(document.text, window_tokens))
+    return contexts
 
 
 def questions_with_answers(questions: Mapping[str, Sequence[AskedQuestion]]) -> list[AskedQuestion]:
@@ -226,7 +197,8 @@ def questions_with_answers(questions: Mapping[str, Sequence[AskedQuestion]]) -> 
 
 
 def answer_from(
-    source: AnswerSource,
+    setting: Setting,
+    contexts: Contexts,
     questions: Sequence[AskedQuestion],
     model: LanguageModel,
     judge: LanguageModel | None,
@@ -234,27 +206,24 @@ def answer_from(
     length: AnswerLength | None = None,
     progress: Callable[[int], object] = lambda done: None,
 ) -> AnswerSet:
-    """Score a model's answers to `questions_with_answers` from one source; ``progress`` gets the questions done.
+    """Score a model's answers to `questions_with_answers` from ``contexts``; ``progress`` gets the questions done.
 
     Without a ``length`` each is asked for in the form that its question names, else in a sentence.
     """
     asker = replace(asker, stop=Event())  # counts anew
 
-    def tasks() -> Iterator[tuple[Question, tuple[str, ...]]]:
-        for document, question in questions:
-            yield question, source.contexts(document, question)
-
-    def scored(task: tuple[Question, tuple[str, ...]]) -> AnswerScore:
+    def scored(task: tuple[Question, Sequence[str]]) -> AnswerScore:
         form: AnswerLength = length or task[0].answer_form or "sentence"  # type: ignore[assignment]
         return answer_score(*task, form, model, judge, asker)
 
+    tasks = ((question, contexts(document, question)) for document, question in questions)
     answers: list[tuple[Document, Question, AnswerScore]] = []
-    with closing(asker.in_order(tasks(), scored)) as scores:
+    with closing(asker.in_order(tasks, scored)) as scores:
         for asked, score in zip(questions, scores, strict=True):
             answers.append((*asked, score))
             progress(len(answers))
     judging = Asked() if judge is None else asker.asked(judge)
-    return AnswerSet(source.setting, tuple(answers), asker.asked(model), judging)
+    return AnswerSet(setting, tuple(answers), asker.asked(model), judging)
 
 
 def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
@@ -262,17 +231,16 @@ def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
 
     Those of "accuracy_by_length" and the like have the first length of a bin as ``k`` (the paper's Figure 3).
     """
-    return rows_of([record for own in sets for record in _records(own)], [own.setting for own in sets], seed)
-
-
-def _records(own: AnswerSet) -> Iterator[Record]:
-    for document, question, score in own.answers:
-        scores = {"accuracy": score.correct, "token_f1": score.token_f1, "exact_match": score.exact_match}
-        metrics = {name: float(value) for name, value in scores.items() if value is not None}
-        size = len(document.text)
-        metrics |= {f"{name}_by_length@{length_bin(size)}": value for name, value in metrics.items()}
-        names = (document.source, document.split, document.doc_id, question.qid)
-        yield Record(*own.setting.key, *names, size, metrics)
+    records = []
+    for own in sets:
+        for document, question, score in own.answers:
+            scores = {"accuracy": score.correct, "token_f1": score.token_f1, "exact_match": score.exact_match}
+            metrics = {name: float(value) for name, value in scores.items() if value is not None}
+            size = len(document.text)
+            metrics |= {f"{name}_by_length@{length_bin(size)}": value for name, value in metrics.items()}
+            names = (document.source, document.split, document.doc_id, question.qid)
+            records.append(Record(*own.setting.key, *names, size, metrics))
+    return rows_of(records, [own.setting for own in sets], seed)
 
 
 def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) -> list[Table]:
@@ -290,16 +258,7 @@ def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) 
         "those that the judge did not decide. Prompts are those for answers, without the judge's; tokens of "
         "o200k_base."
     )
-    head = [
-        "answers from",
-        *SCORES,
-        "questions",
-        "failed",
-        "undecided",
-        "prompts",
-        "prompt tokens",
-        "reply tokens",
-    ]
+    counted = ["questions", "failed", "undecided", "prompts", "prompt tokens", "reply tokens"]
     by_length: list[list[str | Row]] = []
     for own in sets:
         for edge in LENGTH_EDGES:
@@ -308,7 +267,7 @@ def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) 
                 by_length.append([own.setting.label, f"{edge:,}", *(row or "-" for row in found)])
     lengths = "Macro means in percent of the documents from so many characters on, up to the next line's."
     return [
-        Table("Answers", about, head, body),
+        Table("Answers", about, ["answers from", *SCORES, *counted], body),
         Table("Answers by length", lengths, ["answers from", "characters", *SCORES], by_length),
     ]
 

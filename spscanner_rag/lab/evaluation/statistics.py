@@ -10,6 +10,7 @@ single question, there is no interval.
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -42,10 +43,15 @@ class Sample:
         self.values, self.documents = np.array(values, np.float64), tuple(documents)
         self.questions = len(self.documents)
 
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[float, str]]) -> "Sample":
-        """The sample of pairs of a value and the id of a document."""
-        return cls([value for value, _ in pairs], [document for _, document in pairs])
+    @cached_property
+    def clusters(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Sums of the values by document, or by question if there is one document, and numbers of questions."""
+        numbers = {name: number for number, name in enumerate(sorted(set(self.documents)))}
+        places = np.array([numbers[name] for name in self.documents])
+        # each document's values in ascending order, so that the order of questions changes no digit
+        order = np.lexsort((self.values, places))
+        counts = np.bincount(places) if places.any() else np.ones(len(places), np.int64)
+        return np.add.reduceat(self.values[order], np.cumsum(counts) - counts), counts
 
 
 class Estimate(TypedDict):
@@ -108,21 +114,21 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():
         splits = {source: {record.split for record in group} for source, group in sources.items()}
-        every = set().union(*splits.values())
+        splits |= dict.fromkeys(AVERAGES, set().union(*splits.values()))
         for name in _names(sources):
-            metric, _, k = name.rpartition("@")
             samples = _samples(sources, name)
-            found = [(s, splits[s], estimate({"": sample}, seed=seed)) for s, sample in samples.items()]
-            found += [(average, every, estimate(samples, average, seed=seed)) for average in AVERAGES]
-            for source, own_splits, own in found:
+            found = {source: estimate({"": sample}, seed=seed) for source, sample in samples.items()}
+            found |= {average: estimate(samples, average, seed=seed) for average in AVERAGES}
+            metric, k = _metric(name)
+            for source, own in found.items():
                 rows.append(
                     {
                         "source": source,
-                        "split": "+".join(sorted(own_splits - {""})),
+                        "split": "+".join(sorted(splits[source] - {""})),
                         "retriever": setting.name,
                         "unit": setting.unit,
-                        "metric": metric or name,
-                        "k": int(k) if metric else None,
+                        "metric": metric,
+                        "k": k,
                         **own,
                     }
                 )
@@ -167,37 +173,34 @@ def _paired_samples(
 ) -> list[dict[str, Sample]]:
     """A metric of two settings by source, on the same questions in the same order."""
     grouped = by_setting((record for record in records if metric in record.metrics), [first, second])
-    both = [grouped.get(setting, {}) for setting in (first, second)]
-    asked = [{record.key[2:] for group in sources.values() for record in group} for sources in both]
-    shared = asked[0] & asked[1]
-    kept = [
-        {
-            source: [record for record in group if record.key[2:] in shared]
-            for source, group in sources.items()
-        }
-        for sources in both
+    both = [{r.key[2:]: r for own in grouped.get(s, {}).values() for r in own} for s in (first, second)]
+    shared = [key for key in both[0] if key in both[1]]
+    by_source = {source: [key for key in shared if key[0] == source] for source, *_ in shared}
+    return [
+        _samples({source: [own[key] for key in keys] for source, keys in by_source.items()}, metric)
+        for own in both
     ]
-    return [_samples(sources, metric) for sources in kept]
 
 
 def _samples(sources: Mapping[str, Sequence[Record]], name: str) -> dict[str, Sample]:
     """A metric of each source that has a record of it."""
-    found = {}
-    for source, group in sources.items():
-        pairs = [(record.metrics[name], record.doc_id) for record in group if name in record.metrics]
-        if pairs:
-            found[source] = Sample.of(pairs)
-    return found
+    found = {s: [record for record in group if name in record.metrics] for s, group in sources.items()}
+    return {
+        s: Sample([r.metrics[name] for r in own], [r.doc_id for r in own]) for s, own in found.items() if own
+    }
+
+
+def _metric(name: str) -> tuple[str, int | None]:
+    """A metric and its k, from a name such as "recall@10" or "seconds"."""
+    metric, _, k = name.rpartition("@")
+    return (metric, int(k)) if metric else (name, None)
 
 
 def _names(sources: Mapping[str, Sequence[Record]]) -> list[str]:
     """The metrics of these records, those of one name together and with ascending k."""
     names = dict.fromkeys(name for group in sources.values() for record in group for name in record.metrics)
-    metrics: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        metric, _, k = name.rpartition("@")
-        metrics.setdefault(metric or name, []).append((int(k) if metric else 0, name))
-    return [name for own in metrics.values() for _, name in sorted(own)]
+    order = {metric: place for place, metric in enumerate(dict.fromkeys(_metric(name)[0] for name in names))}
+    return sorted(names, key=lambda name: (order[_metric(name)[0]], _metric(name)[1] or 0))
 
 
 def length_bin(characters: int) -> int:
@@ -237,55 +240,29 @@ def paired_test(
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """For each source, the weight of a question and the sums of values by document, as `clusters` gives them."""
+    """For each source, the weight of a question and the sums of values by document."""
     questions = sum(sample.questions for sample in samples.values())
     for _, sample in sorted(samples.items()):
         share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
-        yield share, clusters(sample.values, sample.documents)[0]
+        yield share, sample.clusters[0]
 
 
 def _resampled_means(samples: Mapping[str, Sample], average: Average, seed: int) -> NDArray[np.float64]:
-    drawn = [
-        resampled(sample.values, sample.documents, RESAMPLES, name, seed)
-        for name, sample in sorted(samples.items())
-    ]
-    if average == "macro":
-        means: NDArray[np.float64] = np.sum([sums / counts for sums, counts in drawn], axis=0) / len(drawn)
-    else:
-        totals, questions = (np.sum(parts, axis=0) for parts in zip(*drawn, strict=True))
-        means = totals / questions
-    return means
+    """The means of resampled documents: (resamples,).
 
-
-def clusters(
-    values: NDArray[np.float64], documents: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of (questions,) by document, or by question if there is one document, and numbers."""
-    numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
-    places = np.array([numbers[name] for name in documents])
-    alone = not places.any()
-    # each document's values in ascending order, so that the order of questions changes no digit
-    order = np.lexsort((values, places))
-    counts = np.ones(len(places), np.int64) if alone else np.bincount(places)
-    return np.add.reduceat(values[order], np.cumsum(counts) - counts), counts
-
-
-def resampled(
-    values: NDArray[np.float64], documents: Sequence[str], resamples: int, name: str, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums and numbers of questions, (resamples,) each, of a source's resampled documents.
-
-    The random stream depends on the name of the source, so the other sources do not change its resamples.
+    A source's random stream depends on its name, so the other sources do not change its resamples.
     """
-    sums, counts = clusters(values, documents)
-    stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
-    random = np.random.default_rng([seed, stream])
-    drawn_sums, drawn_counts = np.empty(resamples), np.empty(resamples, np.int64)
-    for start, stop in _blocks(resamples, len(sums)):
-        picks = random.integers(len(sums), size=(stop - start, len(sums)))
-        drawn_sums[start:stop] = sums[picks].sum(axis=1)
-        drawn_counts[start:stop] = counts[picks].sum(axis=1)
-    return drawn_sums, drawn_counts
+    totals, questions, means = np.zeros((3, RESAMPLES))
+    for name, sample in sorted(samples.items()):
+        sums, counts = sample.clusters
+        stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
+        random = np.random.default_rng([seed, stream])
+        drawn = np.empty((2, RESAMPLES))
+        for start, stop in _blocks(RESAMPLES, len(sums)):
+            picks = random.integers(len(sums), size=(stop - start, len(sums)))
+            drawn[:, start:stop] = sums[picks].sum(axis=1), counts[picks].sum(axis=1)
+        totals, questions, means = totals + drawn[0], questions + drawn[1], means + drawn[0] / drawn[1]
+    return means / len(samples) if average == "macro" else totals / questions
 
 
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:

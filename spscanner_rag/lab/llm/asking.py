@@ -247,11 +247,10 @@ class Asker:
         prompt = readable(prompt)
         try:
             reply = Reply(self.ask(model, prompt))
-        except NoReplyError as error:
+        except (NoReplyError, RunEndedError) as error:
             reply = Reply(None, str(error))
-        except RunEndedError as error:
-            self.stop.set()
-            reply = Reply(None, str(error))
+            if isinstance(error, RunEndedError):
+                self.stop.set()
         usage = Usage(self.count_tokens(prompt), self.count_tokens(reply.text or ""))
         self._asked.setdefault(model, {})[digest_of(model.name, prompt)] = usage
         return reply

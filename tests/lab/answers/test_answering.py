@@ -24,9 +24,7 @@ from spscanner_rag.lab.answers.answering import (
     document_windows,
     questions_with_answers,
     references_of,
-    retrieved_context,
-    retriever_sources,
-    whole_documents,
+    retriever_contexts,
 )
 from spscanner_rag.lab.evaluation.result import shown
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -125,7 +123,8 @@ def test_failures_and_verdicts_are_told_apart() -> None:
 
 
 def test_a_document_without_units_gives_no_context() -> None:
-    assert retrieved_context(BM25(), "Which?", " \n ", [], 50) == ""
+    blank = Document("d", "walks", "", " \n ", ())
+    assert retriever_contexts(Setting("bm25"), BM25(), {})(blank, Question("q", "Which?", ())) == ("",)
 
 
 # Windows
@@ -261,6 +260,10 @@ ASKED = {
 }
 
 
+def in_windows(document: Document, question: Question) -> tuple[str, ...]:
+    return document_windows(document.text, 500)
+
+
 def last_otter(prompt: str) -> str:
     return f"ANSWER: {re.findall(r'(?:Otter |ANSWER: )(.+?)(?: swims|$)', prompt, re.M)[-1]}"
 
@@ -276,9 +279,7 @@ def test_questions_go_document_by_document_without_those_that_have_no_answer() -
 def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: int) -> None:
     titles: dict[str, str] = {}
     setting, scorer = Setting("last", unit), LastFirst(titles)
-    (source,) = retriever_sources([setting], {setting: scorer}, titles)
-    (text,) = source.contexts(FIRST, FIRST.questions[0])
-    assert source.setting == setting
+    (text,) = retriever_contexts(setting, scorer, titles)(FIRST, FIRST.questions[0])
     assert scorer.seen == {"title of one"}
     otters = [int(number) for number in re.findall(r"Otter (\d+) ", text)]
     assert otters == sorted(otters)
@@ -298,19 +299,17 @@ def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: 
 )
 def test_so_many_units_or_words_are_read(options: dict[str, int], text: str | None) -> None:
     titles: dict[str, str] = {}
-    setting = Setting("last")
-    (source,) = retriever_sources([setting], {setting: LastFirst(titles)}, titles, **options)
-    (read,) = source.contexts(FIRST, FIRST.questions[0])
+    contexts = retriever_contexts(Setting("last"), LastFirst(titles), titles, **options)
+    (read,) = contexts(FIRST, FIRST.questions[0])
     assert read == text or len(read.split()) == len(FIRST.text.split())
 
 
 def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Path) -> None:
     scanner = Scanner.from_pretrained(published_checkpoint, device="cpu", dtype="float32")
-    setting = Setting("scanner:published")
-    (source,) = retriever_sources([setting], {setting: scanner}, {})
+    contexts = retriever_contexts(Setting("scanner:published"), scanner, {})
     result = scanner.scan(question("a").text, FIRST.text)
     assert 50 < len(result.logits) < 400
-    assert source.contexts(FIRST, question("a")) == (result.context(top_k=50),)
+    assert contexts(FIRST, question("a")) == (result.context(top_k=50),)
 
 
 def test_answers_belong_to_their_questions_and_are_counted() -> None:
@@ -318,9 +317,8 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
     asker, done = Asker(retries=0), list[int]()
     questions = questions_with_answers(ASKED)
     for judged in (judge, None):
-        found = answer_from(
-            whole_documents(window_tokens=500), questions, model, judged, asker, "phrase", done.append
-        )
+        asked = WHOLE_DOCUMENT, in_windows, questions, model, judged
+        found = answer_from(*asked, asker, "phrase", done.append)
         assert found.setting == WHOLE_DOCUMENT
         got = [(document.doc_id, question.qid, score.answer) for document, question, score in found.answers]
         assert got == [("one", "a", "399"), ("one", "c", "399"), ("two", "d", "399")]
