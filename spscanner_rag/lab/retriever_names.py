@@ -40,24 +40,16 @@ class NameParts(NamedTuple):
     model: str  # "" if the name has none
     scorers: tuple[str, ...]  # names of what it is made of: what a hybrid adds, the stages of a cascade
 
+    bound: Mapping[str, int]  # ``best`` or ``tokens``, after the @ of a cascade; empty if there is none
+
     @classmethod
     def of(cls, name: str) -> Self:
         """Split a name, which need not be one that exists."""
         kind, _, model = name.strip().partition(":")
-        scorers: tuple[str, ...] = ()
-        if kind == "hybrid":
-            scorers = tuple(model.split("+"))
-        elif kind == "cascade" and (stages := _STAGES.fullmatch(model)):
-            scorers = (stages["first"], stages["second"])
-        return cls(kind, model, scorers)
-
-    @property
-    def bound(self) -> dict[str, int]:
-        """The bound after the @ of a cascade: ``best`` or ``tokens``; empty if there is none."""
-        stages = _STAGES.fullmatch(self.model)
-        if stages is None or stages["best"] is None:
-            return {}
-        return {stages["tokens"] or "best": int(stages["best"])}
+        if kind == "cascade" and (stages := _STAGES.fullmatch(model)):
+            bound = {stages["tokens"] or "best": int(stages["best"])} if stages["best"] else {}
+            return cls(kind, model, (stages["first"], stages["second"]), bound)
+        return cls(kind, model, tuple(model.split("+")) if kind == "hybrid" else (), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,7 @@ class Options:
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
     """Load the scorer with a name of one of the forms in `KINDS`; errors list them, or say what to install."""
     check_name(name)
-    kind, model, parts = NameParts.of(name)
+    kind, model, parts, bound = NameParts.of(name)
     unit, device, dtype, keep = options.unit, options.device, options.dtype, options.keep_texts
     # with None sentence-transformers chooses
     loading: dict[str, Any] = {"device": None if device == "auto" else device}
@@ -115,7 +107,6 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return baselines.Propositions(model, dense, unit, titles=options.titles, device=device)
         case "cascade":
             first, second = (scorer_of(part, options) for part in parts)
-            bound: dict[str, Any] = dict(NameParts.of(name).bound)
             return baselines.Cascade(first, second, **bound, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
@@ -123,7 +114,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
 
 def check_name(name: str) -> None:
     """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
-    kind, model, parts = NameParts.of(name)
+    kind, model, parts, _ = NameParts.of(name)
     if kind == "remote" and "@" in model:
         raise ValueError(
             "retriever 'remote': got an address with a user or a password, which every report would show; "

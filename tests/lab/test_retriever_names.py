@@ -16,7 +16,7 @@ from spscanner_rag.lab.retriever_names import NameParts, check_name, units_for
     ],
 )
 def test_parts(name: str, parts: tuple[object, ...]) -> None:
-    assert NameParts.of(name) == parts
+    assert NameParts.of(name) == (*parts, {})
     check_name(name)
     assert units_for(name, ["chunk"]) == (["sentence"] if parts[0] == "scanner" else ["chunk"])
 

@@ -62,11 +62,8 @@ class CorpusUnits:
 
         ``collection`` are the documents whose word counts the scorer gets; None if each is asked alone.
         """
-        requests = [
-            (query, self.documents[number].text, self.units(number))
-            for query in queries
-            for number in numbers
-        ]
+        texts = [(self.documents[number].text, self.units(number)) for number in numbers]
+        requests = [(query, *read) for query in queries for read in texts]
         index = None
         if collection is not None and getattr(scorer, "uses_collection", False):
             index = self.index(collection)
@@ -85,8 +82,11 @@ class CorpusUnits:
 
     def pool(self, numbers: Sequence[int], count_tokens: CountTokens) -> Pool:
         """The units of these documents together; the function that counts tokens must always be the same."""
-        none = Pool(Spans.of([]), np.zeros(0, np.int64))
-        pools = [none, *(self._pool(number, count_tokens) for number in numbers)]
+        for number in set(numbers) - self._pools.keys():
+            text, units = self.documents[number].text, self.units(number)
+            tokens = np.array([count_tokens(text[unit.start : unit.end]) for unit in units], np.int64)
+            self._pools[number] = Pool(self.place(number, Spans.of(units)), tokens)
+        pools = [Pool(Spans.of([]), np.zeros(0, np.int64)), *(self._pools[number] for number in numbers)]
         starts, ends = map(np.concatenate, zip(*(pool.spans for pool in pools), strict=True))
         return Pool(Spans(starts, ends), np.concatenate([pool.tokens for pool in pools]))
 
@@ -94,13 +94,6 @@ class CorpusUnits:
         """Spans of one document where the documents are laid end to end."""
         start = self._starts[number]
         return Spans(spans.starts + start, spans.ends + start)
-
-    def _pool(self, number: int, count_tokens: CountTokens) -> Pool:
-        if number not in self._pools:
-            text, units = self.documents[number].text, self.units(number)
-            tokens = np.array([count_tokens(text[unit.start : unit.end]) for unit in units], np.int64)
-            self._pools[number] = Pool(self.place(number, Spans.of(units)), tokens)
-        return self._pools[number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +103,7 @@ class Corpus:
     source: str
     documents: Sequence[Document]  # their order decides between documents of equal score
     asked: Sequence[Asked] = ()  # with their right document
-    left_out: int = (
-        0  # questions that another document has too, or whose evidence is not in the part that is read
-    )
+    left_out: int = 0  # questions that another document has too, or with evidence that is not read
     _kept: dict[object, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
     def units(self, unit: str, scorer: Scorer | None = None) -> CorpusUnits:

@@ -30,7 +30,7 @@ from spscanner_rag.lab.evidence.metrics import (
     recall_at_budgets,
     tokens_at,
 )
-from spscanner_rag.lab.evidence.questions import Asked, Document, Question, by_document
+from spscanner_rag.lab.evidence.questions import Asked, Question, by_document
 from spscanner_rag.results.coverage import (
     Spans,
     evidence_ranks,
@@ -108,11 +108,6 @@ class Ask:
     calibrate: bool = False
     qrels: Qrels | None = None
 
-    @property
-    def questions(self) -> int:
-        """Their number."""
-        return sum(len(corpus.asked) for corpus in self.corpora())
-
     def run(
         self,
         scorers: Mapping[Setting, Scorer],
@@ -122,14 +117,15 @@ class Ask:
         progress: Progress | None = None,
     ) -> None:
         """Ask all questions that have no record in the file; fills ``titles`` by the texts being read."""
-        done, every = 0, self.questions
+        done, every = 0, sum(len(corpus.asked) for corpus in self.corpora())
+        found = self._of_evidence if self.qrels is None else self._of_ranking
         for corpus in self.corpora():
             titles.clear()
             titles.update((document.text, document.title) for document in corpus.documents)
             for group in [[asked] for asked in corpus.asked] if self.together else [corpus.asked]:
-                waiting = [asked for asked in group if self._key(*asked) not in file.records]
+                keys = ((*self.setting.key, d.source, d.doc_id, question.qid) for d, question in group)
+                waiting = [asked for asked, key in zip(group, keys, strict=True) if key not in file.records]
                 if waiting:
-                    found = self._of_evidence if self.qrels is None else self._of_ranking
                     file.add(found(scorers, corpus, waiting, count_tokens))
                 done += len(group)
                 if progress is not None:
@@ -140,40 +136,33 @@ class Ask:
     ) -> list[Scored]:
         """Score the documents that are read for each query; ``right`` is the number of the right one, if known.
 
-        The queries share their time equally. Indexes of a corpus are made before the clock starts.
+        The queries share their time equally. Texts are cut, and indexes of a corpus made, before the clock starts.
         """
         scorer, plan = scorers[self.scorer], self.plan
         units = corpus.units(self.setting.unit, scorer)
         memory, answers, costs = PeakMemory(), list[float | None](), dict[str, float]()
+        collection = asked_of(corpus, queries[0], right, plan.among)
+        stage = scorers[self.stage] if isinstance(self.stage, Setting) else self.stage
+        chosen = partial(read_of, corpus, queries[0], collection, stage, plan.read_documents)
+        for number in chosen():
+            units.units(number)
+        if self.together and self.setting.has_index:
+            indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
+            units.scores(indexed, queries, collection, collection)
+        begun = time.perf_counter()
+        read = chosen()
         if self.together:
-            (query,) = queries
-            collection = asked_of(corpus, query, right, plan.among)
-            stage = scorers[self.stage] if isinstance(self.stage, Setting) else self.stage
-            chosen = partial(read_of, corpus, query, collection, stage, plan.read_documents)
-            chosen()
-            if self.setting.has_index:
-                indexed = scorer.scorers[0] if isinstance(scorer, Cascade) else scorer
-                units.scores(indexed, queries, collection, collection)
-            begun = time.perf_counter()
-            read = chosen()
-            logits = units.scores(scorer, queries, read, collection)
-            seconds, answers = time.perf_counter() - begun, [None]
-            costs = {
-                "index_megabytes": index_megabytes(scorer, units, collection),
-                "documents_read": len(read),
-            }
+            logits, answers = units.scores(scorer, queries, read, collection), [None]
         else:
-            units.units(0)  # cut before the clock starts
-            read, begun = [0], time.perf_counter()
             logits = units.scores(scorer, queries, read, answers=answers)
-            seconds = (time.perf_counter() - begun) / len(queries)
+        seconds = (time.perf_counter() - begun) / len(queries)
+        if self.together:
+            costs["index_megabytes"] = index_megabytes(scorer, units, collection)
+            costs["documents_read"] = len(read)
         costs["seconds"] = seconds
         if (peak := memory.megabytes()) is not None:
             costs["peak_megabytes"] = peak
         return [Scored(read, own, costs, sure) for own, sure in zip(logits, answers, strict=True)]
-
-    def _key(self, document: Document, question: Question) -> tuple[str, ...]:
-        return *self.setting.key, document.source, document.doc_id, question.qid
 
     def _of_evidence(
         self,

@@ -22,10 +22,8 @@ from spscanner_rag.lab.evaluation.settings import Setting
 RESAMPLES, FLIPS = 2_000, 10_000
 LEVEL = 0.95
 
-TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers of the same unit
-
-TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
-"""Metrics of the paired tests across units: ten chunks are many times ten sentences."""
+TESTED = ("recall@10", "ndcg@10"), ("recall_at_tokens@1000", "recall_at_tokens@2000")
+"""Metrics of the paired tests of the same unit, and across units: ten chunks are many times ten sentences."""
 
 LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 """Where the bins of document length begin, in characters; the last has no end (the paper's Figure 3)."""
@@ -139,15 +137,13 @@ def differences_of(
     records: Iterable[Record],
     pairs: Iterable[tuple[Setting, Setting]],
     seed: int = 0,
-    *,
-    same_unit: Sequence[str] = TESTED,
-    across: Sequence[str] = TESTED_ACROSS,
+    tested: tuple[Sequence[str], Sequence[str]] = TESTED,
 ) -> list[Difference]:
     """Paired tests of pairs of settings, on the questions for which both have one of these metrics."""
     records = list(records)
     found: list[Difference] = []
     for first, second in pairs:
-        for metric in same_unit if second.unit == first.unit else across:
+        for metric in tested[second.unit != first.unit]:
             samples = _paired_samples(records, first, second, metric)
             if not samples[0]:
                 continue

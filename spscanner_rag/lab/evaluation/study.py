@@ -18,7 +18,7 @@ from spscanner_rag.lab.evaluation.result import (
 )
 from spscanner_rag.lab.evaluation.run import Ask, Plan, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import TESTED, TESTED_ACROSS, differences_of, rows_of
+from spscanner_rag.lab.evaluation.statistics import TESTED, differences_of, rows_of
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from spscanner_rag.lab.evidence.questions import Asked, Document, document_digest, sample_questions
@@ -42,9 +42,8 @@ class Study:
     asks: Sequence[Ask]
     arguments: Mapping[str, object]  # what must not change before the run resumes
     plan: Plan
-    tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)  # metrics, of one unit and across
+    tested: tuple[Sequence[str], Sequence[str]] = TESTED  # metrics, of one unit and across units
     tables: Callable[[Result], Sequence[Table]] = lambda result: ()  # additional ones
-    calibrated: Sequence[Setting] | None = None  # whose probabilities are measured; None if that is not asked
 
     @property
     def of_corpora(self) -> bool:
@@ -61,18 +60,16 @@ class Study:
         settings = [ask.setting for ask in self.asks]
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)
-        same_unit, across = self.tested
         pairs = [(settings[0], other) for other in settings[1:]]
-        differences = differences_of(answerable, pairs, self.seed, same_unit=same_unit, across=across)
+        differences = differences_of(answerable, pairs, self.seed, self.tested)
         result = Result(rows, differences, settings, cutoffs=self.plan.cutoffs)
-        if self.calibrated is None:
+        calibrated = [ask.setting for ask in self.asks if ask.calibrate]
+        if not calibrated:
             return replace(result, tables=self.tables(result))
-        left_out = [setting.label for setting in self.settings if setting not in self.calibrated]
-        rates = calibration_rows(records, self.calibrated, self.seed)
-        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rates}
-        return replace(
-            result, tables=calibration_tables(rates, left_out), files={"calibration.json": content}
-        )
+        left_out = [setting.label for setting in settings if setting not in calibrated]
+        rates = calibration_rows(records, calibrated, self.seed)
+        files = {"calibration.json": {"threshold": THRESHOLD, "left_out": left_out, "rows": rates}}
+        return replace(result, tables=calibration_tables(rates, left_out), files=files)
 
 
 def study_of(
@@ -104,22 +101,14 @@ def study_of(
     sources = sorted({*questions, *unanswerable})
     both = {source: [*questions.get(source, ()), *unanswerable.get(source, ())] for source in sources}
 
-    def ask(setting: Setting) -> Ask:
-        own = setting in calibrated
-        return Ask(
-            setting, setting, partial(documents_alone, both if own else questions), plan, calibrate=own
-        )
-
-    return Study(
-        settings,
-        questions,
-        seed,
-        asks=[ask(setting) for setting in settings],
-        arguments=arguments_of([], questions, plan)
-        | ({"calibration": digest_of(unanswerable)} if calibration else {}),
-        plan=plan,
-        calibrated=calibrated if calibration else None,
-    )
+    asks = []
+    for setting in settings:
+        corpora = partial(documents_alone, both if setting in calibrated else questions)
+        asks.append(Ask(setting, setting, corpora, plan, calibrate=setting in calibrated))
+    arguments = arguments_of([], questions, plan)
+    if calibration:
+        arguments["calibration"] = digest_of(unanswerable)
+    return Study(settings, questions, seed, asks, arguments, plan)
 
 
 def corpus_study_of(
