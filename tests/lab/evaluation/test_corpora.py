@@ -131,7 +131,7 @@ def test_a_scanner_has_its_own_units(layout: str, wrapped: str, request: pytest.
         "cascade": Cascade(BM25(), scanner, unit="sentence"),
         "first of a hybrid": Hybrid([scanner, BM25()]),
     }[wrapped]
-    corpus = corpus_of([SMALL_TEXT + TEXT, TEXT])
+    corpus = corpus_of([SMALL_TEXT + TEXT])
     setting = Setting("scanner:any")
     ask = Ask(setting, setting, lambda: [corpus])
     (scored,) = ask.score({setting: scorer}, corpus, ["Who signed it?"])
