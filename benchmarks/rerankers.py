@@ -72,7 +72,7 @@ def _random_reranker(kind: str, folder: Path, tokenizer: Tokenizer, given: argpa
     import torch
 
     from spscanner_rag.baselines import CrossEncoder, MambaReranker
-    from spscanner_rag.baselines.mamba1 import Mamba1Config
+    from spscanner_rag.baselines.rerankers import Mamba1Config
     from spscanner_rag.checkpoint import ScannerSettings
     from spscanner_rag.checkpoint.save import save_checkpoint
     from spscanner_rag.mamba2.config import Mamba2Config

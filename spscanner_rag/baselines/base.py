@@ -203,7 +203,6 @@ class TextCache(Generic[T]):
         value = prepare()  # without the lock, so that other threads go on; at worst it is computed twice
         with self._lock:
             self._kept[key] = value
-            self._kept.move_to_end(key)
             while len(self._kept) > self.keep_texts:
                 self._kept.popitem(last=False)
         return value

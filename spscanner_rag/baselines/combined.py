@@ -139,7 +139,12 @@ class Cascade(Combined):
     ) -> list[Scores]:
         stops = np.cumsum([len(units) for _, _, units in requests])[:-1]
         if self.tokens is not None:
-            return np.split(self._by_key_blocks(requests, cancelled), stops)
+            asked = [
+                (query, read, [Unit(0, len(read), read)])
+                for query, text, units in requests
+                for read in (self._key_blocks(query, unit.own_text(text), cancelled) for unit in units)
+            ]
+            return np.split(_joined(score_batch(self.scorers[1], asked, cancelled)), stops)
         pool = _joined(score_batch(self.scorers[0], requests, cancelled, collection))
         read = np.zeros(len(pool), bool)
         read[rank(pool)[: self.best]] = True
@@ -150,17 +155,9 @@ class Cascade(Combined):
         again = _joined(score_batch(self.scorers[1], chosen, cancelled, collection))
         return np.split(above_the_rest(pool, read, again), stops)
 
-    def _by_key_blocks(self, requests: Sequence[Request], cancelled: Cancelled) -> Scores:
-        asked: list[Request] = []
-        for query, text, units in requests:
-            for unit in units:
-                stop_if(cancelled, "between two units")
-                read = self._key_blocks(query, unit.own_text(text), cancelled)
-                asked.append((query, read, [Unit(0, len(read), read)]))
-        return _joined(score_batch(self.scorers[1], asked, cancelled))
-
     def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
         """The best sentences of a text within the budget, in the order of the text."""
+        stop_if(cancelled, "between two units")
         blocks = SentenceSegmenter().segment(text)
         if len(blocks) < 2:
             return text

@@ -165,10 +165,15 @@ class CollectionIndex:
         postings = Postings(*(arrays[name] for name in Postings._fields))
         vocabulary, keys, languages = (_decoded(name, arrays[name]) for name in lists)
         check(postings, len(vocabulary), len(keys))
+        unknown = sorted({*languages} - {*LANGUAGES})
+        if unknown or len(languages) != len(keys):
+            raise ValueError(
+                f"the index has {len(languages)} languages for {len(keys)} texts, unknown: "
+                f"{', '.join(unknown):.40}; expected one of {', '.join(LANGUAGES)} for each: make it again"
+            )
         index = cls()
         index._learn(vocabulary)
-        index._languages = _languages(keys, languages)
-        index._postings = postings
+        index._languages, index._postings = dict(zip(keys, languages, strict=True)), postings
         if (len(index._vocabulary), len(index._languages)) != (len(vocabulary), len(keys)):
             raise ValueError("the index names a word or a text twice; it is damaged: make it again")
         return index
@@ -195,18 +200,6 @@ class CollectionIndex:
         self._stems[ENGLISH].learn(new)
         for word in new:
             self._vocabulary.setdefault(word, len(self._vocabulary))
-
-
-def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
-    """The languages of texts, by key."""
-    unknown = sorted({*languages} - {*LANGUAGES})
-    if unknown or len(languages) != len(keys):
-        raise ValueError(
-            f"the index has {len(languages)} languages for {len(keys)} texts"
-            + (f", one of them {unknown[0]!r:.40}" if unknown else "")
-            + f"; expected one of {', '.join(LANGUAGES)} for each: make it again"
-        )
-    return dict(zip(keys, languages, strict=True))
 
 
 def _decoded(name: str, array: NDArray[Any]) -> list[str]:

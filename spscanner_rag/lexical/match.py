@@ -34,7 +34,7 @@ from spscanner_rag.lexical.bm25 import (
 )
 from spscanner_rag.lexical.postings import Postings, QueryCounts
 from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import QueryOnWords, TextWords, indexed_query, query_words
+from spscanner_rag.lexical.words import QueryOnWords, TextWords, index_words, query_words
 from spscanner_rag.text.languages import ENGLISH
 
 MATCH_FEATURES: Final = 4  # numbers that the soft channel gives each token: see `LexicalMatch.token_features`
@@ -194,7 +194,7 @@ def query_features(
     language: str = ENGLISH,
 ) -> NDArray[np.float32]:
     """Features of the query's own tokens, in ``query.strip()``: (query tokens, 4); ``idf``: (query words,)."""
-    words = indexed_query(query, language)
+    words = index_words([query.strip()], language)
     of_word = dict(zip(query_words(query, language), idf / _IDF_SCALE, strict=True))
     rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
@@ -205,24 +205,18 @@ def query_features(
 def of_tokens(
     values: NDArray[T], words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
 ) -> NDArray[T]:
-    """The value of each token's word: (tokens, ...); ``values`` is (vocabulary + 1, ...), the last for no word."""
+    """The value of the word that each token's last character is of: (tokens, ...).
+
+    ``values`` is (vocabulary + 1, ...), the last for no word.
+    """
     found = np.empty((len(token_starts), *values.shape[1:]), values.dtype)
-    for first in range(0, len(token_starts), _TOKENS_AT_ONCE):
-        some = slice(first, first + _TOKENS_AT_ONCE)
-        found[some] = values[_words_of_tokens(words, token_starts[some], token_ends[some])]
-    return found
-
-
-def _words_of_tokens(
-    words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
-) -> NDArray[np.int64]:
-    """The vocabulary number of the word that each token's last character belongs to, else -1: (tokens,)."""
-    found = np.full(len(token_starts), -1, np.int64)
-    if len(words.starts):
+    found[:] = values[-1]
+    for first in range(0, len(token_starts) if len(words.starts) else 0, _TOKENS_AT_ONCE):
+        starts, ends = (own[first : first + _TOKENS_AT_ONCE] for own in (token_starts, token_ends))
         # the last word that starts before the token's end, if it extends to that end
-        word = np.searchsorted(words.starts, token_ends, side="left") - 1  # (tokens,)
-        reaches = (word >= 0) & (words.ends[word] >= token_ends) & (token_ends > token_starts)
-        found[reaches] = words.numbers[word[reaches]]
+        word = np.searchsorted(words.starts, ends, side="left") - 1  # (tokens,)
+        reaches = np.flatnonzero((word >= 0) & (words.ends[word] >= ends) & (ends > starts))
+        found[first + reaches] = values[words.numbers[word[reaches]]]
     return found
 
 

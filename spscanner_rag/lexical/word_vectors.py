@@ -73,8 +73,8 @@ class WordVectors:
         for start in range(0, len(known), _WORDS_AT_ONCE):
             some = known[start : start + _WORDS_AT_ONCE]
             values = self.of_rows(rows[some]) @ question  # (some words, known question words)
-            _to_similarities(values)
-            similar[np.ix_(some, asked)] = values
+            values = np.clip((values - SIMILARITY_START) * (1 / (1 - SIMILARITY_START)), 0, 1)  # at most 1
+            similar[np.ix_(some, asked)] = values**SIMILARITY_POWER
         return similar
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -95,14 +95,6 @@ class WordVectors:
         return cls(words.split("\n") if words else [], arrays["vectors"], arrays["scales"], source)
 
 
-def _to_similarities(cosines: NDArray[np.float32]) -> None:
-    """Turn cosines into similarities in place; at most 1, whatever the rounding."""
-    cosines -= SIMILARITY_START
-    cosines *= 1 / (1 - SIMILARITY_START)
-    np.clip(cosines, 0, 1, out=cosines)
-    cosines **= SIMILARITY_POWER
-
-
 def _text_of(name: str, stored: NDArray[Any]) -> str:
     """The text of an array of bytes; ``ValueError``, which names the array, for any other."""
     if stored.dtype != np.uint8 or stored.ndim != 1:
@@ -119,13 +111,10 @@ def _check_arrays(words: Sequence[str], vectors: NDArray[np.int8], scales: NDArr
             f"vectors is {vectors.dtype} of shape {vectors.shape}; expected int8, (words, 1 to"
             f" {MOST_DIMENSIONS} dimensions)"
         )
-    if scales.dtype.kind != "f" or scales.ndim != 1:
+    if scales.dtype.kind != "f" or scales.ndim != 1 or not len(words) == len(vectors) == len(scales):
         raise ValueError(
-            f"scales is {scales.dtype} of shape {scales.shape}; expected floating-point, (words,)"
-        )
-    if not len(words) == len(vectors) == len(scales):
-        raise ValueError(
-            f"{len(words)} words, {len(vectors)} vectors and {len(scales)} scales; expected equally many"
+            f"scales is {scales.dtype} of shape {scales.shape}, of {len(words)} words, {len(vectors)} vectors and "
+            f"{len(scales)} scales; expected floating-point, (words,), and equally many"
         )
     # float16 scales are exact to one part in 2,000
     lengths = np.linalg.norm(vectors.astype(np.float32), axis=1) * scales.astype(np.float32)

@@ -22,6 +22,7 @@ _WORD = re.compile(r"\w+")
 _CJK_WORD = re.compile(
     rf"(?=([{CJK_CHARACTER}]{{2}})).|(?<![{CJK_CHARACTER}])([{CJK_CHARACTER}])|([^\W{CJK_CHARACTER}]+)"
 )
+_WORDS: Mapping[str | None, re.Pattern[str]] = {CJK: _CJK_WORD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def index_words(
     starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
     vocabulary: dict[str, int] = {}
     number_of: dict[str, int] = {}  # by the word as it is written
-    offset, pattern, pause = 0, _pattern(language), _PIECE_CHARACTERS
+    offset, pattern, pause = 0, _WORDS.get(language, _WORD), _PIECE_CHARACTERS
     for text in fold_texts(model_texts) if fold else model_texts:
         if offset >= pause:
             between_pieces()
@@ -107,10 +108,6 @@ class Stems(dict[str, list[int]]):
         self.n_words += len(words)
 
 
-def _pattern(language: str | None) -> re.Pattern[str]:
-    return _CJK_WORD if language == CJK else _WORD
-
-
 def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
     """Stems of lowercase words. Words of other languages mostly keep their form."""
     snowball = ENGLISH if language == CJK else language  # which keeps Han and kana, and stems a foreign name
@@ -124,17 +121,11 @@ def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
 
     Stop words are those of the text's ``language``, or the English ones if the query has more of those.
     """
-    matches = _pattern(language).finditer(folded(query))
+    matches = _WORDS.get(language, _WORD).finditer(folded(query))
     words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))
     lists = (STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]), STOP_WORDS_OF[ENGLISH])
     stop_words = max(lists, key=lambda listed: sum(word in listed for word in words))
     return tuple(word for word in words if word not in stop_words) or words
-
-
-@lru_cache(maxsize=16)
-def indexed_query(query: str, language: str = ENGLISH) -> TextWords:
-    """The words of a query as those of a text of one unit."""
-    return index_words([query.strip()], language)
 
 
 @lru_cache(maxsize=16)

@@ -304,16 +304,8 @@ class ScanResult:
         as " [1]" follows each run of sentences, and after all comes a list of the marks' places, which
         ``max_tokens`` does not count: "[1] report.pdf, page 12".
         """
-        chosen = self.select(
-            top_k,
-            threshold,
-            max_tokens,
-            count_tokens,
-            context,
-            merge=True,
-            diversity=diversity,
-            always_keep=always_keep,
-        )
+        budget = max_tokens, count_tokens
+        chosen = self.select(top_k, threshold, *budget, context, "document", True, diversity, always_keep)
         if not cite or not chosen:
             return "\n".join(passage.text for passage in chosen)
         marks: dict[str, int] = {}

@@ -45,30 +45,48 @@ class Selection:
     always_keep: AlwaysKeep | None = None
 
     def __post_init__(self) -> None:
-        _check_top_k(self.top_k)
-        if self.threshold is not None and not (_is_number(self.threshold) and 0 <= self.threshold <= 1):
-            raise ValueError(
-                f"threshold: got {self.threshold!r}; expected a score from 0 to 1, or None: "
-                "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
-            )
-        _check_count("max_tokens", self.max_tokens, "budget")
+        top_k, threshold, diversity = self.top_k, self.threshold, self.diversity
+        share = _is_number(top_k) and 0 < top_k < 1
+        elbow = isinstance(top_k, str) and _elbow_bounds(top_k)
+        score = _is_number(threshold) and 0 <= threshold <= 1
+        known_order = isinstance(self.order, str) and self.order in get_args(Order)
+        checked = {
+            "top_k": (
+                top_k is None or share or elbow or _counts(top_k),
+                "an integer of at least 1, a share of the sentences between 0 and 1 (both excluded), "
+                '"elbow" or "elbow:5-30", or None for all',
+            ),
+            "threshold": (
+                threshold is None or score,
+                "a score from 0 to 1, or None: a score is the sigmoid of a logit, so 0.5 stands for logit 0",
+            ),
+            "max_tokens": (
+                self.max_tokens is None or _counts(self.max_tokens),
+                "an integer of at least 1, or None for no budget",
+            ),
+            "context": (
+                is_integer(self.context) and self.context >= 0,
+                "the number of neighbours on each side, an integer of at least 0",
+            ),
+            "order": (known_order, '"document" or "score" (best first)'),
+            "merge": (isinstance(self.merge, bool | np.bool_), "True or False"),
+            "diversity": (
+                _is_number(diversity) and 0 <= diversity <= 1,
+                "a number from 0 to 1; 1 ignores whether sentences repeat each other",
+            ),
+            "top_k_per_text": (
+                self.top_k_per_text is None or _counts(self.top_k_per_text),
+                "an integer of at least 1, or None for no limit",
+            ),
+            "always_keep": (
+                _can_keep(self.always_keep),
+                r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function of a sentence, or None',
+            ),
+        }
+        for name, (valid, expected) in checked.items():
+            if not valid:
+                raise ValueError(f"{name}: got {getattr(self, name)!r:.80}; expected {expected}")
         check_counter(self.count_tokens)
-        if not is_integer(self.context) or self.context < 0:
-            raise ValueError(
-                f"context: got {self.context!r}; expected the number of neighbours on each side, an integer of at "
-                "least 0"
-            )
-        if not isinstance(self.order, str) or self.order not in get_args(Order):
-            raise ValueError(f'order: got {self.order!r}; expected "document" or "score" (best first)')
-        if not isinstance(self.merge, bool | np.bool_):
-            raise ValueError(f"merge: got {self.merge!r}; expected True or False")
-        if not (_is_number(self.diversity) and 0 <= self.diversity <= 1):
-            raise ValueError(
-                f"diversity: got {self.diversity!r}; expected a number from 0 to 1; 1 ignores whether sentences "
-                "repeat each other"
-            )
-        _check_count("top_k_per_text", self.top_k_per_text, "limit")
-        _check_always_keep(self.always_keep)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
@@ -103,33 +121,13 @@ class Selection:
         return min(max(share, MINIMUM_OF_A_SHARE), n_sentences)
 
 
-def _check_top_k(top_k: object) -> None:
-    share = _is_number(top_k) and 0 < top_k < 1
-    elbow = isinstance(top_k, str) and _elbow_bounds(top_k)
-    if not (top_k is None or share or elbow or (is_integer(top_k) and top_k >= 1)):
-        raise ValueError(
-            f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
-            '(both excluded), "elbow" or "elbow:5-30", or None for all'
-        )
-
-
-def _check_count(name: str, value: object, what: str) -> None:
-    if value is not None and not (is_integer(value) and value >= 1):
-        raise ValueError(f"{name}: got {value!r}; expected an integer of at least 1, or None for no {what}")
-
-
-def _check_always_keep(always_keep: object) -> None:
+def _can_keep(always_keep: object) -> bool:
+    if not isinstance(always_keep, Sequence) or isinstance(always_keep, str):
+        return always_keep is None or callable(always_keep)
     try:
-        valid = always_keep is None or callable(always_keep)
-        if isinstance(always_keep, Sequence) and not isinstance(always_keep, str) and always_keep:
-            valid = all(isinstance(pattern, str) and re.compile(pattern) for pattern in always_keep)
+        return bool(always_keep) and all(isinstance(own, str) and re.compile(own) for own in always_keep)
     except re.error:
-        valid = False
-    if not valid:
-        raise ValueError(
-            f"always_keep: got {always_keep!r:.80}; expected a list of regular expressions, such as "
-            r'["\\d{4}-\\d\\d-\\d\\d"], a function of a sentence, or None'
-        )
+        return False
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -147,6 +145,10 @@ def rank(logits: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
 def is_integer(value: object) -> TypeGuard[int]:
     """True for a whole number of Python or numpy that is not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _counts(value: object) -> bool:
+    return is_integer(value) and value >= 1
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -55,8 +55,11 @@ def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> st
     english = sum(_times(ENGLISH, vocabulary, times))
     if english >= len(numbers) * _ENGLISH_SHARE:
         return ENGLISH
-    if max(vocabulary) >= "\u3005" and _mostly_cjk(vocabulary, times):
-        return CJK
+    if max(vocabulary) >= "\u3005":
+        characters = sum(len(word) * int(times[number]) for word, number in vocabulary.items())
+        cjk = sum(len(_CJK.findall(word)) * int(times[number]) for word, number in vocabulary.items())
+        if 2 * cjk >= characters:
+            return CJK
     found, most = ENGLISH, max(len(numbers) * _SHARE, english * _TIMES_ENGLISH)
     for language in _TELLING:
         own = _times(language, vocabulary, times)
@@ -119,12 +122,3 @@ def _leaning(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> str:
 def _times(language: str, vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> list[int]:
     """Occurrences of each of the language's stop words that occurs at all."""
     return [int(times[vocabulary[word]]) for word in _TELLING[language] if word in vocabulary]
-
-
-def _mostly_cjk(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> bool:
-    """True if at least half of the characters of the words are Han or kana."""
-    characters = cjk = 0
-    for word, number in vocabulary.items():
-        characters += len(word) * int(times[number])
-        cjk += len(_CJK.findall(word)) * int(times[number])
-    return cjk * 2 >= characters

@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -155,13 +156,6 @@ def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
         yield _Piece(trimmed(text, cut_start, cut_end), part)
 
 
-class _OrthographicContexts(dict[str, int]):
-    """NLTK's table, but looking up a word does not add an entry for it."""
-
-    def __missing__(self, word: str) -> int:
-        return 0
-
-
 @functools.cache
 def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator[tuple[int, int]]]:
     import nltk
@@ -184,7 +178,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
             "`python -m nltk.downloader punkt_tab` once with a network, or "
             f"{install_line('llama-index')}, which includes it"
         ) from cause
-    parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
+    parameters.ortho_context = Counter(parameters.ortho_context)  # looking up a word adds no entry for it
     tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
     spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize
     return spans

@@ -48,11 +48,8 @@ _NO_WORDS_YET = re.compile(r"\n[^\w\n]*")
 
 def check_segmenter(segmenter: object) -> None:
     """Raise ``ValueError`` unless it is "sentence", "reference" or an object with a ``segment(text)`` method."""
-    if isinstance(segmenter, str):
-        valid = segmenter in ("sentence", "reference")
-    else:
-        valid = not isinstance(segmenter, type) and callable(getattr(segmenter, "segment", None))
-    if not valid:
+    cuts = not isinstance(segmenter, str | type) and callable(getattr(segmenter, "segment", None))
+    if not cuts and segmenter not in ("sentence", "reference"):
         raise ValueError(
             f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
             " method"

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from spscanner_rag.text.languages import STOP_WORDS, stop_words
 
@@ -140,11 +140,10 @@ def shadowed(piece: str, language: str) -> str:
     if language == "en":
         piece = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", piece)  # no abbreviation
     else:
-        piece = _AT_END.sub(lambda match: _end(match, stop_words(language)), piece)
-    if (small := [bool(match[1]) for match in _SENTENCE_START.finditer(piece)]) and 2 * sum(small) < len(
-        small
-    ):
-        piece = _SMALL.sub(_goes_on_small, piece)
+        piece = _AT_END.sub(partial(_end, stop_words(language)), piece)
+    small = [bool(match[1]) for match in _SENTENCE_START.finditer(piece)]
+    if 2 * sum(small) < len(small):
+        piece = _SMALL.sub(lambda own: own[0] if own[1].lower() in STOP_WORDS else _no_end(own), piece)
     piece = _NUMBERED.sub(partial(_number_with_the_rest, set()), piece)
     piece = _MARKS.sub(lambda match: "." * len(match[0]), piece)
     return _NOTE.sub(lambda match: match[1] + "." * (len(match[0]) - len(match[1])), piece)
@@ -156,13 +155,9 @@ def _goes_on(match: re.Match[str]) -> str:
     return "," if before and not (before[0] == "al" and letter) else "."
 
 
-def _goes_on_small(match: re.Match[str]) -> str:
-    return match[0] if match[1].lower() in STOP_WORDS else _no_end(match)
-
-
-def _end(match: re.Match[str], starts: Container[str]) -> str:
-    word = match[1]
-    return f"{match[0][:-1]}!" if word[0].isupper() and word.lower() in starts else match[0]
+def _end(starts: Container[str], match: re.Match[str]) -> str:
+    begins = match[1][0].isupper() and match[1].lower() in starts
+    return f"{match[0][:-1]}!" if begins else match[0]
 
 
 def _number_with_the_rest(seen: set[str], match: re.Match[str]) -> str:
@@ -210,24 +205,21 @@ def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
             yield line.start()
 
 
+def _fields(sign: str, line: tuple[int, str]) -> int:
+    _, row = line
+    return 0 if f"{sign} " in row or row[-1:] in (".", "!", "?") else row.count(sign)
+
+
 def _rows(shadow: str) -> Iterator[int]:
-    """Lines of a table in CSV or TSV: three with as many commas, none before a space; prose has spaces there."""
-    for sign in ",;\t":
-        run: list[int] = []
-        fields = 0
-        for line in _LINE.finditer(shadow) if sign in shadow else ():
-            row = line[0].strip()  # what is only indented is no row
-            found = 0 if f"{sign} " in row or row[-1:] in (".", "!", "?") else row.count(sign)
-            if not (found and found == fields):
-                if len(run) > 2:
-                    yield line.start()  # what follows the table
-                run = []
-            run = [*run[-3:], line.start()]
-            fields = found
-            if len(run) == 3:
-                yield from run
-            elif len(run) > 3:
-                yield run[-1]
+    """Lines of a table in CSV or TSV, and the next one: three with as many commas, none before a space."""
+    lines = [(line.start(), line[0].strip()) for line in _LINE.finditer(shadow)]  # what is indented is no row
+    for sign in filter(shadow.count, ",;\t"):
+        ended = False
+        for fields, run in groupby(lines, partial(_fields, sign)):
+            starts = [start for start, _ in run]
+            yield from starts[:1] if ended else ()
+            if ended := bool(fields) and len(starts) > 2:
+                yield from starts
 
 
 def _records(shadow: str) -> Iterator[int]:
