@@ -98,7 +98,7 @@ def test_a_child_scans_as_its_parent() -> None:
 def test_a_child_scans_beside_its_event_loop() -> None:
     run("""
     import asyncio
-    from spscanner_rag.retrieval import off_loop
+    from spscanner_rag.retrieval.search import off_loop
     from spscanner_rag.retrieval.shared_scanners import shared_scanner
 
     def scan():

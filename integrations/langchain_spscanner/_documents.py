@@ -44,11 +44,8 @@ def start_of(document: Document) -> int | None:
 
 def score_of(document: Document) -> float | None:
     """The score of an earlier stage, if any."""
-    for name in _SCORES:
-        value = _number(document.metadata.get(name))
-        if value is not None:
-            return value
-    return None
+    scores = (_number(document.metadata.get(name)) for name in _SCORES)
+    return next((score for score in scores if score is not None), None)
 
 
 def _number(value: object) -> float | None:
@@ -344,12 +341,10 @@ class DocumentAnswer(Answer[Document, Document]):
         self.found.append(scored_document(hit.text, metadata, identity))
 
     def add_piece(
-        self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
+        self, best: Hit, text: ReadText[Document], piece: int, content: str, saved: Mapping[str, float]
     ) -> None:
-        document = text.items[piece]
-        content, saved = (document.page_content, {}) if pruned is None else pruned
-        metadata = self.metadata(best, text, piece) | saved
-        self.found.append(scored_document(content, metadata, document.id))
+        metadata = {**self.metadata(best, text, piece), **saved}
+        self.found.append(scored_document(content, metadata, text.items[piece].id))
 
     def content(self, of: Document) -> str:
         return of.page_content

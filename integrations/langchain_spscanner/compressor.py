@@ -9,7 +9,7 @@ from pydantic import Field, PrivateAttr, SkipValidation, field_serializer, field
 from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, Wholes, own_copies, read
-from spscanner_rag.retrieval import HeldCorpus, ScanFields, SentenceSearch, off_loop
+from spscanner_rag.retrieval import HeldCorpus, ScanFields, SentenceSearch
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 
@@ -50,11 +50,11 @@ class DocumentFields(ScanFields):
         """The documents as a corpus; another one when they or the key change."""
         if self.documents is not None and not isinstance(self.documents, tuple):
             self.documents = tuple(self.documents)
-        held, documents, host = self._held, self.documents or (), DocumentHost(self.document_key)
-        if held is None:
-            held = self._held = HeldCorpus(host, documents)
-        elif held.items is not documents or held.host != host:
-            held = self._held = held.replaced(host, documents)
+        documents, host = self.documents or (), DocumentHost(self.document_key)
+        held = self._held or HeldCorpus(host)
+        if held.items is not documents or held.host != host:
+            held = held.replaced(host, documents)
+        self._held = held
         return held
 
 
@@ -100,9 +100,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
         query, search = check_query(query), self._search()
-        return await off_loop(
-            lambda cancelled: self._compressed(documents, query, search, cancelled), search.at_once
-        )
+        return await search.off_loop(lambda cancelled: self._compressed(documents, query, search, cancelled))
 
     def _compressed(
         self, documents: Sequence[Document], query: str, search: SentenceSearch, cancelled: Cancelled = never

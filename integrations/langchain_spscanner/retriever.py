@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
 from langchain_spscanner.compressor import DocumentFields
-from spscanner_rag.retrieval import HeldCorpus, RetrieverFields, off_loop
+from spscanner_rag.retrieval import HeldCorpus, RetrieverFields
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
@@ -204,7 +204,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
             found = None
             if isinstance(first := self.stage, Runnable):
                 found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
-            return await off_loop(partial(checked["answer"], found), checked["search"].at_once)
+            return list(await checked["search"].off_loop(partial(checked["answer"], found)))
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class handles only Exception
             raise

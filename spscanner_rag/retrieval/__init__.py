@@ -18,7 +18,7 @@ from spscanner_rag.retrieval.corpus import check_json
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_label, page_number, share_text
-from spscanner_rag.retrieval.search import SentenceSearch, off_loop
+from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.extras import install_line
 
@@ -45,7 +45,6 @@ __all__ = [
     "is_random_id",
     "join_pieces",
     "loading_options",
-    "off_loop",
     "page_label",
     "page_number",
     "result_metadata",

@@ -69,9 +69,9 @@ class Answer(ABC, Generic[Item, Result]):
 
     @abstractmethod
     def add_piece(
-        self, best: Hit, text: ReadText[Item], piece: int, pruned: tuple[str, dict[str, float]] | None
+        self, best: Hit, text: ReadText[Item], piece: int, content: str, saved: Mapping[str, float]
     ) -> None:
-        """Add a piece with its best sentence's scores, whole or ``pruned`` to a text, with metadata on that."""
+        """Add a piece with its best sentence's scores, whole, or pruned to ``content`` with metadata on that."""
 
     @abstractmethod
     def content(self, of: Item | Result) -> str:

@@ -115,7 +115,9 @@ class ScanFields(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._search().choice.check_names()
+        choice = self._search().choice
+        if choice.scorer is None and choice.scanner is None:
+            Scanner.check_names(self.model, device=self.device, dtype=self.dtype, backend=self.backend)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:

@@ -233,12 +233,12 @@ class SentenceSearch:
             kept.sort(key=lambda piece: -piece.best.logit)
         count = self.token_counter() if kept and pruned else None
         for own in kept:
-            text, cut_down = texts[own.joined], None
+            text, saved = texts[own.joined], dict[str, float]()
+            content = whole = answer.content(text.items[own.piece])
             if pruned:
-                whole = answer.content(text.items[own.piece])
                 content = pruned_text(whole, text.joined, own)
-                cut_down = content, reduction_metadata(whole, content, count)
-            answer.add_piece(own.best, text, own.piece, cut_down)
+                saved = reduction_metadata(whole, content, count)
+            answer.add_piece(own.best, text, own.piece, content, saved)
         return answer
 
     def _within_budget(
@@ -279,10 +279,9 @@ class SentenceSearch:
             )
         return answer
 
-    @property
-    def at_once(self) -> int:
-        """How many searches may run at a time: few here, and as many as a scorer that asks a server says."""
-        return int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE))
+    async def off_loop(self, call: Callable[[Cancelled], T]) -> T:
+        """`off_loop` with few calls at a time, or as many as a scorer that asks a server says."""
+        return await off_loop(call, int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE)))
 
     def token_counter(self) -> Callable[[str], int] | None:
         """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""

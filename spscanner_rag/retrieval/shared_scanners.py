@@ -96,13 +96,6 @@ class ScorerChoice(NamedTuple):
             inspect.signature(Scanner.from_pretrained).bind_partial(**own, **model_kwargs)
         return choice
 
-    def check_names(self) -> None:
-        """Raise ``ValueError`` for names that cannot exist. Not in `of`, since a model in use may be moved."""
-        if self.scorer is None and self.scanner is None:
-            from spscanner_rag.scanner import Scanner
-
-            Scanner.check_names(self.model, device=self.device, dtype=self.dtype, backend=self.backend)
-
     @property
     def on_cpu(self) -> bool:
         """True if a scanner computes on a CPU; nothing is loaded to know it."""

@@ -215,7 +215,7 @@ async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
 
 FORK = """
 import asyncio, os, sys, threading
-from spscanner_rag.retrieval import off_loop
+from spscanner_rag.retrieval.search import off_loop
 
 async def main():
     return await off_loop(lambda cancelled: threading.current_thread().name)

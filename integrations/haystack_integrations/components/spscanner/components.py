@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -9,7 +10,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from spscanner_rag.retrieval import Answer, Hit, Piece, ReadText, ScanFields, join_pieces, off_loop
+from spscanner_rag.retrieval import Answer, Hit, Piece, ReadText, ScanFields, join_pieces
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 
@@ -53,12 +54,10 @@ class _Found(Answer[Document, Document]):
         self.found.append(Document(id=name, content=hit.text, meta=meta, score=hit.score))
 
     def add_piece(
-        self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
+        self, best: Hit, text: ReadText[Document], piece: int, content: str, saved: Mapping[str, float]
     ) -> None:
-        document = text.items[piece]
-        meta = self.metadata(best, text, piece)
-        content, saved = (document.content, {}) if pruned is None else pruned
-        self.found.append(replace(document, content=content, meta=meta | saved, score=best.score))
+        meta = {**self.metadata(best, text, piece), **saved}
+        self.found.append(replace(text.items[piece], content=content, meta=meta, score=best.score))
 
     def content(self, of: Document) -> str:
         return of.content or ""
@@ -99,10 +98,8 @@ class _Component:
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, Any]:
         """`run` off the event loop; cancelling the task ends the scan."""
-        own, at_once = once(documents), self._fields._search().at_once
-        return {
-            "documents": await off_loop(lambda cancelled: self._answer(query, own, top_k, cancelled), at_once)
-        }
+        answer = partial(self._answer, query, once(documents), top_k)
+        return {"documents": await self._fields._search().off_loop(answer)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arguments, without a token; a pipeline refuses to write objects among them."""

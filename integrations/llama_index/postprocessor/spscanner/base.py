@@ -23,7 +23,7 @@ from llama_index.postprocessor.spscanner.nodes import (
     read_nodes,
     with_scores,
 )
-from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options, off_loop
+from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, check_query, never
 
@@ -104,7 +104,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         with self._reranking(nodes, query_bundle) as (found, search, answer):
             if nodes:
-                found += await off_loop(answer, search.at_once)
+                found += await search.off_loop(answer)
         return found
 
     @contextmanager

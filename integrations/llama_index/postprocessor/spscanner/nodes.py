@@ -242,15 +242,11 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
     @override
     def add_piece(
-        self,
-        best: Hit,
-        text: ReadText[NodeWithScore],
-        piece: int,
-        pruned: tuple[str, dict[str, float]] | None,
+        self, best: Hit, text: ReadText[NodeWithScore], piece: int, content: str, saved: Mapping[str, float]
     ) -> None:
         node = text.items[piece].node
-        if pruned is not None:
-            node = _pruned(node, *pruned)
+        if saved:
+            node = _pruned(node, content, saved)
         self.found.append(ScannedNode(node=node, **self.scores(best, text, piece)))
 
     @override
@@ -323,10 +319,10 @@ def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _pruned(node: BaseNode, text: str, saved: dict[str, float]) -> BaseNode:
+def _pruned(node: BaseNode, text: str, saved: Mapping[str, float]) -> BaseNode:
     """A copy of a node with less text, and with the share that was saved in its metadata."""
     changed = {
-        **_with_metadata(node, result_metadata(node.metadata) | saved),
+        **_with_metadata(node, {**result_metadata(node.metadata), **saved}),
         "relationships": dict(node.relationships),
         "embedding": None,  # the given one is that of the whole text, and so are the offsets
         **{name: None for name in ("start_char_idx", "end_char_idx") if hasattr(node, name)},

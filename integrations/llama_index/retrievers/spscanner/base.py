@@ -26,7 +26,7 @@ from pydantic import SkipValidation, model_validator
 
 from llama_index.postprocessor.spscanner.base import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, NodeAnswer, by_id, kind_of, read_nodes, source_id
-from spscanner_rag.retrieval import HeldCorpus, Hit, Host, ReadText, RetrieverFields, check_json, off_loop
+from spscanner_rag.retrieval import HeldCorpus, Hit, Host, ReadText, RetrieverFields, check_json
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 
@@ -208,9 +208,7 @@ class SPScannerRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         first: Any = self._search.first_stage
         found = None if isinstance(first, str) else await first.aretrieve(query_bundle)
-        return await off_loop(
-            lambda cancelled: self._sentences(query_bundle, found, cancelled), self._search.at_once
-        )
+        return await self._search.off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
 
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
@@ -288,7 +286,7 @@ class _FollowedAnswer(NodeAnswer):
         if not isinstance(node, IndexNode) or node.obj is None:
             super().add_sentence(hit, text)
         elif all(found.node is not node for found in self.found):
-            self.add_piece(hit, text, hit.place.piece, None)
+            self.add_piece(hit, text, hit.place.piece, "", {})
 
 
 def _record(node: BaseNode) -> dict[str, Any]:
