@@ -77,11 +77,6 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
-def load_kernels() -> Kernels:
-    """The kernels, where this module could be imported."""
-    return NumbaKernels()
-
-
 class NumbaKernels(Kernels):
     """Fused steps on a CPU; where gradients are wanted, plain torch."""
 
@@ -144,6 +139,9 @@ class NumbaKernels(Kernels):
         fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
         in_threads(norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
+
+
+load_kernels = NumbaKernels
 
 
 def scan_rows(

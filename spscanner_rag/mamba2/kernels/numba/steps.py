@@ -140,23 +140,6 @@ def rounded(size, unit):
 
 
 @compiled(CONTRACT)
-def to_lanes(state, h, at, width):
-    """Write a state, (headdim, d_state), as a matrix with headdim as its lanes."""
-    for p in range(state.shape[0]):
-        for n in range(state.shape[1]):
-            h[at + n * width + p] = state[p, n]
-
-
-@compiled(CONTRACT)
-def from_lanes(h, at, width, factor, state):
-    """Write such a matrix, times ``factor``, as a state."""
-    for p in range(state.shape[0]):
-        row = state[p]
-        for n in range(len(row)):
-            row[n] = h[at + n * width + p] * factor
-
-
-@compiled(CONTRACT)
 def sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out, lane, lane_step, count):
     """Advance `ROWS` times `LANES` numbers of a state, which stay in registers, over ``count`` tokens."""
     a = spread(scale)
@@ -214,8 +197,7 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
     _, headdim, d_state = state.shape
     width, rows = rounded(headdim, LANES), rounded(d_state, ROWS)
     whole = headdim - headdim % LANES
-    # the states, (heads, rows, width): headdim is innermost
-    h = np.zeros((last - first) * rows * width, np.float32)
+    h = np.zeros((last - first, rows, width), np.float32)  # the states: headdim is innermost
     ahead = np.ones(last - first, np.float32)  # the product that each head's state still lacks
     driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x, divided by the product
     y = np.zeros(BLOCK_TOKENS * width, np.float32)
@@ -223,7 +205,7 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
     pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)  # B and C, by rows of the state
     pairs_C = pairs[ROWS:]
     for head in range(first, last):
-        to_lanes(state[head], h, (head - first) * rows * width, width)
+        h[head - first, :d_state, :headdim] = state[head].T
     for start in range(0, tokens, BLOCK_TOKENS):
         count = min(BLOCK_TOKENS, tokens - start)
         group = -1
@@ -234,7 +216,7 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                     B_at = (start + t) * B_stride + group * d_state
                     C_at = (start + t) * C_stride + group * d_state
                     _interleave(B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t)
-            own = h[(head - first) * rows * width : (head - first + 1) * rows * width]
+            own = h[head - first].reshape(-1)
             begin = 0
             while begin < count:  # tokens that are read together
                 factor = ahead[head - first] * decay[start + begin, head]
@@ -246,6 +228,7 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                         break
                     end += 1
                 ahead[head - first] = products[end - 1]
+                y[begin * width : end * width] = _ZERO
                 for t in range(begin, end):
                     step = np.float32(dt[start + t, head] / products[t])
                     x_at, to = (start + t) * x_stride + head * headdim, t * width
@@ -253,8 +236,6 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                         store(driven, to + p, product(load(x, x_at + p), spread(step)))
                     for p in range(whole, headdim):
                         driven[to + p] = as_float32(x[x_at + p]) * step
-                    for p in range(0, width, LANES):
-                        store(y, to + p, spread(_ZERO))
                 for n in range(0, rows, ROWS):
                     pair = (n * BLOCK_TOKENS + begin * ROWS) * 2
                     for p in range(0, width, LANES):
@@ -274,7 +255,7 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                     number = y[from_y + p] * products[t] + skipped
                     out[start + t, head, p] = as_kind_of(out, number)
     for head in range(first, last):
-        from_lanes(h, (head - first) * rows * width, width, ahead[head - first], state[head])
+        state[head] = h[head - first, :d_state, :headdim].T * ahead[head - first]
 
 
 @compiled(CONTRACT)

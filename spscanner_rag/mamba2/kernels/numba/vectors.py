@@ -9,8 +9,6 @@ that the state of a recurrence need not be written to memory and read again at e
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import binding, ir
 from numba import njit
@@ -64,17 +62,15 @@ def _as_kind_of(array, number):
     return rounded
 
 
-def _lanes() -> int:
-    """Numbers in a vector: two registers of a processor with AVX-512, one of AVX2, two of NEON."""
-    if config.CPU_FEATURES is None:
-        wide = binding.get_host_cpu_features().get("avx512f")
-    else:  # NUMBA_CPU_FEATURES: numba is told to compile for another processor
-        wide = "+avx512f" in config.CPU_FEATURES.split(",")
-    return 32 if wide else 8
+if config.CPU_FEATURES is None:
+    _WIDE = binding.get_host_cpu_features().get("avx512f")
+else:  # NUMBA_CPU_FEATURES: numba is told to compile for another processor
+    _WIDE = "+avx512f" in config.CPU_FEATURES.split(",")
 
+LANES = 32 if _WIDE else 8
+"""Numbers in a vector: two registers of a processor with AVX-512, one of AVX2, two of NEON."""
 
-LANES = _lanes()
-TO_INTEGER = 1.5 * 2**23
+TO_INTEGER = np.float32(1.5 * 2**23)
 """Added to a float32 number of less than 2**22, it leaves the nearest integer in the lowest bits."""
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
@@ -84,18 +80,9 @@ _BITS, _HALVES = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(
 class Vector(types.Type):
     """The numba type of a vector of `LANES` float32 numbers."""
 
-    def __init__(self) -> None:
-        super().__init__(name=f"Vector({LANES})")
 
-
-@register_model(Vector)
-class _VectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:  # noqa: ANN401 - numba's own
-        super().__init__(manager, kind, _VECTOR)
-
-
-vector = Vector()
-_FLAGS = ("contract", "nsz")  # a product and a sum may become one instruction
+register_model(Vector)(lambda manager, kind: models.PrimitiveModel(manager, kind, _VECTOR))
+vector = Vector(f"Vector({LANES})")
 
 
 @intrinsic
@@ -103,10 +90,10 @@ def load(typing, array, index):
     """The vector that begins at ``index`` of a contiguous array of float32, or of bfloat16 given as uint16."""
 
     def code(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], arguments)
+        pointer, size = _pointer(context, builder, signature.args[0], arguments)
         value = builder.load(pointer)
-        value.align = _size(signature.args[0])
-        if signature.args[0].dtype == types.float32:
+        value.align = size
+        if size == 4:
             return value
         return builder.bitcast(builder.shl(builder.zext(value, _BITS), _each(16)), _VECTOR)
 
@@ -118,13 +105,13 @@ def store(typing, array, index, value):
     """Write a vector at ``index`` of a contiguous array of float32, or of bfloat16: rounded, ties to even."""
 
     def code(context, builder, signature, arguments):
-        pointer, value = _pointer(context, builder, signature.args[0], arguments), arguments[2]
-        if signature.args[0].dtype != types.float32:
+        (pointer, size), value = _pointer(context, builder, signature.args[0], arguments), arguments[2]
+        if size == 2:
             bits = builder.bitcast(value, _BITS)
             odd = builder.and_(builder.lshr(bits, _each(16)), _each(1))
             bits = builder.add(bits, builder.add(odd, _each(0x7FFF)))
             value = builder.trunc(builder.lshr(bits, _each(16)), _HALVES)
-        builder.store(value, pointer).align = _size(signature.args[0])
+        builder.store(value, pointer).align = size
         return context.get_dummy_value()
 
     return types.void(array, types.intp, vector), code
@@ -164,6 +151,7 @@ def _arithmetic(instruction, flags=()):
     return intrinsic(apply)
 
 
+_FLAGS = sorted(CONTRACT)
 product, total, quotient = _arithmetic("fmul", _FLAGS), _arithmetic("fadd", _FLAGS), _arithmetic("fdiv")
 
 
@@ -214,16 +202,12 @@ def _each(number):
     return ir.Constant(_BITS, [number] * LANES)
 
 
-def _size(array):
-    return 4 if array.dtype == types.float32 else 2
-
-
 def _pointer(context, builder, array, arguments):
     if array.dtype not in (types.float32, types.uint16) or array.layout != "C":
         raise TypeError(f"got {array}; expected a contiguous array of float32, or of bfloat16 as uint16")
     data = context.make_array(array)(context, builder, arguments[0]).data
-    kind = _VECTOR if array.dtype == types.float32 else _HALVES
-    return builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer())
+    kind, size = (_VECTOR, 4) if array.dtype == types.float32 else (_HALVES, 2)
+    return builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer()), size
 
 
 _LOG2_E = np.float32(1.44269504)
@@ -231,7 +215,6 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _EXP_MOST = np.float32(87.0)
 _E1, _E2, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 _E4, _E5, _E6 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-_TO_INTEGER = np.float32(TO_INTEGER)
 _HALF, _ONE, _MINUS_ONE = np.float32(0.5), np.float32(1.0), np.float32(-1.0)
 
 
@@ -255,16 +238,10 @@ def silu(x):
 
 @compiled(CONTRACT, inline="always")
 def silu_of(x):
-    """`silu` of a vector."""
-    return quotient(x, one_and_power(x))
-
-
-@compiled(CONTRACT, inline="always")
-def one_and_power(x):
-    """1 + exp(-x) of a vector, as `exponential` computes it for a number."""
+    """`silu` of a vector, with exp(-x) as `exponential` computes it for a number."""
     power = between(product(x, spread(_MINUS_ONE)), spread(-_EXP_MOST), spread(_EXP_MOST))
-    rounded = total(product(power, spread(_LOG2_E)), spread(_TO_INTEGER))
-    integers = total(rounded, spread(-_TO_INTEGER))
+    rounded = total(product(power, spread(_LOG2_E)), spread(TO_INTEGER))
+    integers = total(rounded, spread(-TO_INTEGER))
     power = total(power, product(integers, spread(-_LN2_HIGH)))
     power = total(power, product(integers, spread(-_LN2_LOW)))
     series = total(product(spread(_E1), power), spread(_E2))
@@ -273,4 +250,4 @@ def one_and_power(x):
     series = total(product(series, power), spread(_E5))
     series = total(product(series, power), spread(_E6))
     series = total(total(product(product(series, power), power), power), spread(_ONE))
-    return total(product(series, power_of_rounded(rounded)), spread(_ONE))
+    return quotient(x, total(product(series, power_of_rounded(rounded)), spread(_ONE)))
