@@ -61,7 +61,9 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
     if config.get("hidden_act", "silu") not in ("silu", "swish"):
         raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
     values = {field: config.get(key, default) for key, (field, default) in _TRANSFORMERS.items()}
-    values["dt_limit"] = _time_step_limit(values["dt_limit"])
+    if isinstance(limit := values["dt_limit"], list | tuple):  # transformers 5 writes infinity as an object
+        unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in limit]
+        values["dt_limit"] = [float("inf") if v == "Infinity" else v for v in unpacked]
     read = Mamba2Config(**values, pad_vocab_size_multiple=1)
     heads = config.get("num_heads", 128)
     if heads != read.nheads:
@@ -70,14 +72,6 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
             f" expected expand * hidden_size = {read.d_inner}"
         )
     return read
-
-
-def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Mamba2Config checks it
-    """Undo the form in which transformers 5 writes infinity into JSON."""
-    if not isinstance(value, list | tuple):
-        return value
-    unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in value]
-    return [float("inf") if v == "Infinity" else v for v in unpacked]
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"

@@ -130,8 +130,13 @@ class Mamba2Config:
         if not isinstance(ssm_cfg, Mapping):
             raise ValueError(f"ssm_cfg is {ssm_cfg!r}; expected an object")
         _refuse_other_layers(config, ssm_cfg)
-        _refuse_unknown("", config, _TOP_FIELDS, _TOP_IGNORED)
-        _refuse_unknown("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED)
+        for prefix, given, known, ignored in (
+            ("", config, _TOP_FIELDS, _TOP_IGNORED),
+            ("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED),
+        ):
+            for key in sorted(given.keys() - ignored - set(known)):  # it might change the numbers
+                expected = f"expected {', '.join(known)}"
+                raise ValueError(f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json; {expected}")
         top = {key: config[key] for key in _TOP_FIELDS if key in config}
         return cls(**top, **{key: ssm_cfg[key] for key in _SSM_FIELDS if key in ssm_cfg})
 
@@ -140,14 +145,8 @@ class Mamba2Config:
         ssm_cfg = {"layer": "Mamba2"} | {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
         if self.dt_limit != (0.0, math.inf):
             ssm_cfg["dt_limit"] = list(self.dt_limit)
-        fixed = {
-            "ssm_cfg": ssm_cfg,
-            "d_intermediate": 0,
-            "attn_layer_idx": [],
-            "attn_cfg": {},
-            "fused_add_norm": True,
-        }
-        config = {key: getattr(self, key) for key in _TOP_FIELDS} | fixed
+        fixed = {"d_intermediate": 0, "attn_layer_idx": [], "attn_cfg": {}, "fused_add_norm": True}
+        config = {key: getattr(self, key) for key in _TOP_FIELDS} | {"ssm_cfg": ssm_cfg} | fixed
         if self.norm_epsilon == 1e-5:  # mamba_ssm has no such key
             del config["norm_epsilon"]
         return config
@@ -171,14 +170,6 @@ def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) 
     ):
         if value != supported:
             raise ValueError(f"{key} is {value!r}: {what} are not supported; expected {supported}")
-
-
-def _refuse_unknown(prefix: str, given: Mapping[str, Any], known: list[str], ignored: frozenset[str]) -> None:
-    """Refuse a key whose meaning is unknown: it might change the numbers."""
-    for key in sorted(given.keys() - ignored - set(known)):
-        raise ValueError(
-            f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
-        )
 
 
 def _checked_dt_limit(value: object) -> tuple[float, float]:
