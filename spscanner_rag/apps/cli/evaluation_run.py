@@ -30,7 +30,7 @@ from spscanner_rag.lab.evidence.questions import (
     DataError,
     Document,
     is_chunking,
-    only_held_out,
+    is_held_out,
     read_chunking,
     read_documents,
 )
@@ -129,7 +129,8 @@ def _documents(data: Sequence[Path], options: EvaluationOptions) -> tuple[list[D
     """The documents of question files, and how many bad lines were left out."""
     bad: list[DataError] = []
     every = read_documents(data, bad.append if options.skip_bad else None, distinct=True)
-    documents = list(only_held_out(every, options.held_out or []))
+    held_out = options.held_out or []
+    documents = [own for own in every if own.source not in held_out or is_held_out(own.doc_id)]
     for error in bad[:5]:
         tell(f"left out: {error}")
     return documents, len(bad)

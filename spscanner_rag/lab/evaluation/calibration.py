@@ -101,26 +101,31 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
 def _row(
     setting: Setting, name: str, sources: Mapping[str, Sequence[Record]], average: Average, seed: int
 ) -> CalibrationRow:
-    present: dict[str, list[Record]] = {}
-    absent: dict[str, list[Record]] = {}
-    for record in chain(*sources.values()):
-        (present if record.answerable else absent).setdefault(record.source, []).append(record)
+    present, absent = (
+        {
+            source: own
+            for source, group in sources.items()
+            if (own := [r for r in group if r.answerable == kind])
+        }
+        for kind in (True, False)
+    )
     none = bins_of([], [])
     labelled = [sum((from_filled(r.bins or []) for r in group), none) for group in present.values()]
     pooled: NDArray[np.float64] = sum(labelled, none)
-    both = sorted(present.keys() & absent.keys())
+    both = [source for source in present if source in absent]
+    asked = [{s: own[s] for s in both or own} for own in (present, absent)]
     compared = [(present[source], absent[source]) for source in both]
     if average == "micro":  # over the questions of all sources together
         labelled = [pooled] if labelled else []
-        own, others = ([r for source in both for r in group[source]] for group in (present, absent))
+        own, others = (list(chain(*each.values())) for each in asked)
         compared = [(own, others)] if both else []
     return CalibrationRow(
         source=name,
         retriever=setting.name,
         sentences=int(pooled[:, 0].sum()),
         calibration_error=_mean(map(calibration_error, labelled)),
-        hit_rate=_alarms({s: present[s] for s in present if s in both or not both}, average, seed),
-        false_alarm_rate=_alarms({s: absent[s] for s in absent if s in both or not both}, average, seed),
+        hit_rate=_alarms(asked[0], average, seed),
+        false_alarm_rate=_alarms(asked[1], average, seed),
         auroc=_mean(auroc(_highest(own), _highest(others)) for own, others in compared),
         reliability=reliability(pooled),
     )

@@ -85,11 +85,6 @@ class Result:
         return list(dict.fromkeys(row["source"] for row in self.rows if row["source"] not in AVERAGES))
 
     @property
-    def shown_sources(self) -> list[str]:
-        """The sources, and both means over them where there are several."""
-        return [*self.sources, *AVERAGES] if len(self.sources) > 1 else self.sources
-
-    @property
     def ranked(self) -> dict[str, Column]:
         """The columns of metrics that depend on the ranking alone, with their names."""
         recalls: dict[str, Column] = {f"recall@{k}": ("recall", k) for k in self.cutoffs}
@@ -117,11 +112,12 @@ class Result:
 def table_of(
     result: Result, title: str, about: str, columns: Mapping[str, Column], sources: Sequence[str] = ()
 ) -> Table:
-    """A line for each setting of each source, default all that are shown; the best shares are marked.
+    """A line for each setting of each source, default all and their means; the best shares are marked.
 
     Columns without a number are left out, and the name of the source where there is one.
     """
-    sources = sources or result.shown_sources
+    means = AVERAGES if len(result.sources) > 1 else ()
+    sources = sources or [*result.sources, *means]
     lines = [
         (source, setting, found)
         for source in sources

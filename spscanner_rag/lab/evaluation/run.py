@@ -28,7 +28,6 @@ from spscanner_rag.lab.evidence.metrics import (
     character_metrics,
     ranking_metrics,
     recall_at_budgets,
-    tokens_at,
 )
 from spscanner_rag.lab.evidence.questions import Asked, Question, by_document
 from spscanner_rag.results.coverage import (
@@ -277,7 +276,8 @@ def measure(
     metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}
     budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
     metrics |= {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
-    return metrics | {f"tokens@{k}": n for k, n in tokens_at(scores, units.tokens, cutoffs).items()}
+    tokens = units.tokens[best_first(scores)]  # common ones of overlapping units count each
+    return metrics | {f"tokens@{k}": int(tokens[:k].sum()) for k in cutoffs}
 
 
 def answer_metrics(
@@ -310,11 +310,9 @@ def document_metrics(
 ) -> dict[str, float]:
     """Reciprocal rank and recall@1, 5 and 10 of the right document; 0 if it has no scores, (units,)."""
     names = ["mrr", *(f"recall@{k}" for k in DOCUMENT_CUTOFFS)]
-    if not any(right):
-        return {f"document_{name}": 0.0 for name in names}
     best = np.array([document_score(values, aggregation) for values in scores])
-    found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS)
-    return {f"document_{name}": found[name] for name in names}
+    found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS) if any(right) else {}
+    return {f"document_{name}": found.get(name, 0.0) for name in names}
 
 
 def graded_metrics(

@@ -34,15 +34,11 @@ class Setting:
         return self.name, self.unit
 
     @property
-    def units(self) -> str:
-        """What it ranks, in words, such as "chunks of 150 words"."""
-        kind, _, words = self.unit.partition(":")
-        return f"{kind}s of {words} words" if words else f"{kind}s"
-
-    @property
     def label(self) -> str:
-        """The name of the setting in tables."""
-        return self.name if self.unit in ("sentence", "") else f"{self.name}, {self.units}"
+        """The name of the setting in tables, such as "bm25, chunks of 150 words"."""
+        kind, _, words = self.unit.partition(":")
+        units = f", {kind}s of {words} words" if words else f", {kind}s"
+        return self.name if self.unit in ("sentence", "") else self.name + units
 
     @property
     def has_probabilities(self) -> bool:

@@ -85,14 +85,6 @@ def ranking_metrics(
     return measured
 
 
-def tokens_at(
-    scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
-) -> dict[int, int]:
-    """Tokens of the best k units, for each k, of (units,); common tokens of overlapping units count each."""
-    ranked = tokens[best_first(scores)]
-    return {k: int(ranked[:k].sum()) for k in cutoffs}
-
-
 def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
     """Indices of the units that fit into a budget of tokens, best first; ``scores`` and ``tokens`` are (units,).
 

@@ -20,7 +20,7 @@ import json
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +92,12 @@ def read_documents(
     """
     places: dict[tuple[str, str, str], str] = {}
     for path in paths:
-        _check_is_file(path)
+        if path.is_dir() or not path.exists():
+            got = "a folder" if path.is_dir() else "no such file"
+            raise FileNotFoundError(
+                f"{path}: {got}; expected a file of questions, .jsonl or .jsonl.gz: check the path; "
+                "docs/evaluation.md shows the format, and examples/data/questions.jsonl is one"
+            )
         lines = numbered_lines(path)
         while True:
             try:
@@ -134,16 +139,6 @@ def refuse_names_of_means(sources: Iterable[str], where: str) -> None:
                 f"{where}: got the source {source!r}, the name of a mean over sources in results; expected "
                 "another name: rename the source"
             )
-
-
-def _check_is_file(path: Path) -> None:
-    if path.exists() and not path.is_dir():
-        return
-    got = "a folder" if path.is_dir() else "no such file"
-    raise FileNotFoundError(
-        f"{path}: {got}; expected a file of questions, .jsonl or .jsonl.gz: check the path; docs/evaluation.md "
-        "shows the format, and examples/data/questions.jsonl is one"
-    )
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -281,10 +276,14 @@ def sample_questions(
             known = question.evidence or (answered and any(map(str.strip, question.answers)))
             if known and question.answerable if answerable else not question.answerable:
                 found.setdefault(document.source, []).append((document, question))
-    return {
-        source: sorted(pairs, key=lambda pair: _sort_key(pair, seed))[:per_source]
-        for source, pairs in sorted(found.items())
-    }
+
+    def place(asked: Asked) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+        document, question = asked
+        key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
+        # text and evidence break the tie where a file gives two questions the same id
+        return hashlib.sha256(key).hexdigest(), question.text, question.evidence
+
+    return {source: sorted(pairs, key=place)[:per_source] for source, pairs in sorted(found.items())}
 
 
 def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Question]]]:
@@ -299,20 +298,6 @@ def is_held_out(doc_id: str) -> bool:
     """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
     digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     return int(digest, 16) % 10 == 0
-
-
-def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
-    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents."""
-    return (
-        document for document in documents if document.source not in sources or is_held_out(document.doc_id)
-    )
-
-
-def _sort_key(asked: Asked, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
-    document, question = asked
-    key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
-    # text and evidence break the tie where a file gives two questions the same id
-    return hashlib.sha256(key).hexdigest(), question.text, question.evidence
 
 
 def is_chunking(folder: Path) -> bool:

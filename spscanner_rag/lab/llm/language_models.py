@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 from typing import NamedTuple
@@ -142,9 +141,11 @@ def named_model(name: str) -> LanguageModel:
         entry for framework, entry in zip(_FRAMEWORKS, _CLASSES[first], strict=True) if framework in chosen
     ]
     for module, class_name in classes:
-        if _is_installed(module):
+        try:
             made = getattr(import_module(module), class_name)(model=rest, temperature=0.0)
-            return language_model_of(made, rest)
+        except ModuleNotFoundError:
+            continue
+        return language_model_of(made, rest)
     installs = " or ".join(
         f"`pip install {module.replace('.', '-').replace('_', '-')}`" for module, _ in classes
     )
@@ -163,13 +164,6 @@ def _name_of(model: object) -> str:
 
 def _part(holder: object, name: str) -> object:
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # a package above it is missing
-        return False
 
 
 def _object_in(path: Path, name: str) -> object:

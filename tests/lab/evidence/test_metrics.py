@@ -18,7 +18,6 @@ from spscanner_rag.lab.evidence.metrics import (
     ranking_metrics,
     recall_at,
     recall_at_budgets,
-    tokens_at,
     units_within,
 )
 from spscanner_rag.results.coverage import Spans
@@ -66,8 +65,6 @@ BUDGET_UNITS = Spans(EDGES[:-1], EDGES[1:])
 
 
 def test_tokens_of_the_best() -> None:
-    assert tokens_at(SCORES, TOKENS, (1, 2, 3, 50)) == {1: 50, 2: 90, 3: 110, 50: 120}
-    assert tokens_at(np.zeros(0), np.zeros(0, np.int64), (1,)) == {1: 0}
     assert recall_at(SCORES, TOKENS > 30, (1, 2, 3)) == {1: 0.5, 2: 1.0, 3: 1.0}
 
 

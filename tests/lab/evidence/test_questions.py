@@ -22,7 +22,6 @@ from spscanner_rag.lab.evidence.questions import (
     is_chunking,
     is_held_out,
     numbered_lines,
-    only_held_out,
     read_chunking,
     read_documents,
     sample_questions,
@@ -344,17 +343,6 @@ def test_held_out_is_the_dev_rule_of_the_data() -> None:
     expected = [int(hashlib.sha1(name.encode()).hexdigest(), 16) % 10 == 0 for name in names]
     assert [is_held_out(name) for name in names] == expected
     assert 150 < sum(expected) < 250
-
-
-def test_only_the_held_out_documents_of_the_named_sources() -> None:
-    # that training leaves out these, by the same function, is tested with the training
-    documents = [document(number, source) for source in ("a", "b") for number in range(60)]
-    held_out = [d for d in documents if d.source == "a" and is_held_out(d.doc_id)]
-    assert 0 < len(held_out) < 60
-    kept = list(only_held_out(documents, ["a"]))
-    assert [d for d in kept if d.source == "a"] == held_out
-    assert [d for d in kept if d.source == "b"] == [d for d in documents if d.source == "b"]
-    assert list(only_held_out(documents, [])) == documents
 
 
 # The folder of Chroma's chunking evaluation
