@@ -175,7 +175,7 @@ def question_loss(
     """The loss of a question whose sentences have ``scores``, (sentences,), of which some are ``right``.
 
     That of the right ones among all (softmax) and, with ``weight``, that of a threshold which those in ``below``
-    must stay below and the right ones exceed; if none is right, the former alone.
+    must stay below and the right ones exceed. If none is right, only that those in ``below`` stay below.
     """
     under = softplus(scores[below].logsumexp(0) - threshold)
     if not right.any():

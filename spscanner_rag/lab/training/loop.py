@@ -36,17 +36,6 @@ _STATE_TYPES = {"step": int, "recipe": str, "inputs": str, "seconds": float}
 _STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
 
 
-def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Write a state: whole, or not at all. After an ``OSError`` the former file is still there."""
-    with whole_file(path) as unfinished, unfinished.open("wb") as file:
-        try:
-            torch.save(state, file)
-        except RuntimeError as error:
-            if isinstance(error.__context__, OSError):  # behind which torch hides a full disk
-                raise error.__context__ from None
-            raise
-
-
 def read_state(
     out: Path, recipe: Recipe, inputs: Mapping[str, str], device: torch.device | str = "cpu"
 ) -> dict[str, Any] | None:
@@ -144,9 +133,8 @@ class Trainer:
         self.model, self.recipe, self.out = model, recipe, out
         self._inputs, self._objective, self._workers = dict(inputs or {}), objective, workers
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
-        self.average = dict[str, Tensor]()
-        if recipe.ema_decay:
-            self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
+        averaged = model.named_parameters() if recipe.ema_decay else ()
+        self.average = {name: value.detach().clone() for name, value in averaged}
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
         self.optimizer = new_optimizer(model, recipe, fast)
         out.mkdir(parents=True, exist_ok=True)
@@ -162,14 +150,14 @@ class Trainer:
 
     def run(self) -> Iterator[StepReport]:
         """Train to the recipe's last step, reporting after each."""
-        last = self.recipe.steps
+        steps = range(self.step, self.recipe.steps)
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
-        for drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
+        for drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
             append_records(self.log, [report._asdict()])
-            if self.step % self.recipe.save_every == 0 or self.step == last:
+            if self.step % self.recipe.save_every == 0 or self.step == self.recipe.steps:
                 self.save()
             yield report
             started = time.perf_counter()
@@ -186,7 +174,7 @@ class Trainer:
             self.save()
 
     def save(self) -> None:
-        """Write the state."""
+        """Write the state: whole, or not at all. After an ``OSError`` the former one is still there."""
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -197,7 +185,13 @@ class Trainer:
             "best": self.best,
             "optimizer": self.optimizer.state_dict(),
         }
-        write_state(self.out / STATE_FILE, state)
+        with whole_file(self.out / STATE_FILE) as unfinished, unfinished.open("wb") as file:
+            try:
+                torch.save(state, file)
+            except RuntimeError as error:
+                if isinstance(error.__context__, OSError):  # behind which torch hides a full disk
+                    raise error.__context__ from None
+                raise
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""

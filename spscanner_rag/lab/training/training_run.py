@@ -99,9 +99,8 @@ class TrainingRun:
         if validation is not None:
             if self.recipe.keep_best and not final:
                 self.trainer.offer(validation.choice)
-            step = self.trainer.step
-            append_records(self.trainer.log, [{"step": step, "validation": validation.measures}])
-            on_validation(step, validation)
+            append_records(self.trainer.log, [{"step": self.trainer.step, "validation": validation.measures}])
+            on_validation(self.trainer.step, validation)
         return validation
 
     def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:

@@ -26,7 +26,6 @@ from spscanner_rag.lab.training.loop import (
     learning_rate_at,
     new_optimizer,
     read_state,
-    write_state,
 )
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.evidence import EvidenceObjective
@@ -256,9 +255,7 @@ def test_damaged_and_foreign_files_are_one_message(tmp_path: Path, content: byte
 
 def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
     path, draw = tmp_path / STATE_FILE, random.Random(0)
-    write_state(path, state())
-    assert list(tmp_path.iterdir()) == [path]
-    whole = path.read_bytes()
+    whole = saved(state())
     refused = 0
     for _ in range(100):
         damaged = bytearray(whole)
@@ -277,7 +274,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
 
 def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     assert read_state(tmp_path, Recipe(), INPUTS) is None
-    write_state(tmp_path / STATE_FILE, state())
+    (tmp_path / STATE_FILE).write_bytes(saved(state()))
     found = read_state(tmp_path, Recipe(), INPUTS)
     assert found is not None
     assert found["step"] == 1

@@ -169,39 +169,32 @@ class QuestionDraw:
         return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
 
 
-class Negatives:
-    """Tells which texts of a source may count as having no answer to another document's question."""
+def labels_of(documents: DocumentStore) -> set[tuple[str, str]]:
+    """Sources and answers that are labels, by `LABEL_SHARE`."""
+    sizes: Counter[str] = Counter()
+    given: Counter[tuple[str, str]] = Counter()
+    for number in range(len(documents)):
+        document = documents.without_text(number)
+        sizes[document.source] += 1
+        answers = {same_words(answer) for question in document.questions for answer in question.answers}
+        given.update((document.source, answer) for answer in answers)
+    return {own for own, count in given.items() if count > max(2, LABEL_SHARE * sizes[own[0]])}
 
-    def __init__(self, documents: DocumentStore) -> None:
-        self._documents = documents
-        sizes: Counter[str] = Counter()
-        given: Counter[tuple[str, str]] = Counter()
-        for number in range(len(documents)):
-            document = documents.without_text(number)
-            sizes[document.source] += 1
-            answers = {same_words(answer) for question in document.questions for answer in question.answers}
-            given.update((document.source, answer) for answer in answers)
-        self._labels = {
-            (source, answer)
-            for (source, answer), count in given.items()
-            if count > max(2, LABEL_SHARE * sizes[source])
-        }
 
-    def related(self, one: int, other: int) -> bool:
-        """True if two documents of a source, by number, are the same, pieces of one text, or of the same title."""
-        first, second = self._documents.without_text(one), self._documents.without_text(other)
-        title = same_words(first.title)
-        if title and title == same_words(second.title):
-            return True
-        return one == other or _PIECE.sub("", first.doc_id) == _PIECE.sub("", second.doc_id)
+def related(one: Document, other: Document) -> bool:
+    """True if two documents of a source are the same, pieces of one text, or of the same title."""
+    title = same_words(one.title)
+    same_title = title and title == same_words(other.title)
+    return bool(same_title) or _PIECE.sub("", one.doc_id) == _PIECE.sub("", other.doc_id)
 
-    def have_answer(self, text: str, source: str, question: Question) -> bool:
-        """True if a text has an answer to a question of ``source`` that is no label, in whole words."""
-        return any(
-            re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
-            for answer in question.answers
-            if answer.strip() and (source, same_words(answer)) not in self._labels
-        )
+
+def has_answer(text: str, source: str, question: Question, labels: Collection[tuple[str, str]] = ()) -> bool:
+    """True if a text has an answer to a question of ``source`` that is no label, in whole words."""
+    return any(
+        re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
+        for answer in question.answers
+        if answer.strip() and (source, same_words(answer)) not in labels
+    )
 
 
 def same_words(text: str) -> str:
@@ -303,15 +296,14 @@ class PassageDraw(QuestionDraw):
 
     def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter) -> None:
         super().__init__(documents, recipe)
-        self.segmenter, self._negatives = segmenter, Negatives(documents)
+        self.segmenter, self._labels = segmenter, labels_of(documents)
         # by the number of a document: the characters at which its units start; the index of its source, or of the
         # part of it that has this document, and the documents in there
         self._starts: dict[int, NDArray[np.int32]] = {}
         self._index: dict[int, tuple[CollectionIndex, list[int]]] = {}
-        sources = [documents.without_text(number).source for number in range(len(documents))]
         for source in self._sources:
             texts = {}
-            for number in (n for n, own in enumerate(sources) if own == source):
+            for number in (n for n in range(len(documents)) if documents.without_text(n).source == source):
                 units = segmenter.segment(documents.document(number).text)
                 texts[number] = [unit.model_text for unit in units]
                 self._starts[number] = np.array([unit.start for unit in units], np.int32)
@@ -379,13 +371,11 @@ class PassageDraw(QuestionDraw):
         return ((numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True))
 
     def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
-        number, unit = place
-        own = number == drawn.document
-        if relevant[unit] if own else self._negatives.related(drawn.document, number):
+        own, other = (self._documents.without_text(number) for number in (drawn.document, place[0]))
+        if relevant[place[1]] if place[0] == drawn.document else related(own, other):
             return False
-        source = self._documents.without_text(number).source
         text = self._passage(place)
-        return bool(text) and not self._negatives.have_answer(text, source, drawn.question)
+        return bool(text) and not has_answer(text, other.source, drawn.question, self._labels)
 
     def _passage(self, place: Place) -> str:
         number, unit = place
