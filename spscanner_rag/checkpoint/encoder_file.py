@@ -107,12 +107,14 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
         shape = BertShape.from_dict(read_json(path / CONFIG))
     headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
     wanted = {stored: header for stored, header in headers.items() if stored in shape.tensors()}
-    pooling = read_json(path / _POOLING) if (path / _POOLING).exists() else {}
+    pooling, prompts = (read_json(path / n) if (path / n).exists() else {} for n in (_POOLING, _PROMPTS))
+    named = prompts.get("prompts")
+    prefix = named.get("query") if isinstance(named, dict) else None
     encoder = EncoderFile(
         shape,
         dict(read_tensors(wanted, device="cpu", dtype=torch.float32)),
         read_tokenizer(path / TOKENIZER),
-        _query_prefix(path / _PROMPTS),
+        prefix if isinstance(prefix, str) and len(prefix) <= 1000 else "",
         pooling.get("pooling_mode_cls_token") is True,  # else sentence-transformers takes the mean of all
     )
     _verify(encoder.weights, shape.tensors(), path)
@@ -136,12 +138,3 @@ def _verify(weights: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[in
         if not checked.is_floating_point():
             raise CheckpointError(f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}")
         refuse_absurd(checked.float(), where, torch.float32)
-
-
-def _query_prefix(path: Path) -> str:
-    """The text that sentence-transformers puts before a query."""
-    if not path.exists():
-        return ""
-    prompts = read_json(path).get("prompts")
-    prefix = prompts.get("query") if isinstance(prompts, dict) else None
-    return prefix if isinstance(prefix, str) and len(prefix) <= 1000 else ""

@@ -226,8 +226,12 @@ def _load_weights(
             f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
             " expected a scanner: train one with it as --base"
         )
-    absent = {} if has_head else _new_head(config)
     weight, bias = HEAD_TENSORS
+    absent: dict[str, torch.Tensor] = {}
+    if not has_head:  # distributed as in torch.nn.Linear, but the same every time
+        bound, generator = config.d_model**-0.5, torch.Generator().manual_seed(0)
+        first = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
+        absent = {weight: first, bias: torch.zeros(1)}
     if bias not in headers and weight in headers and headers[weight].stored_name != weight:
         absent = {bias: torch.zeros(1)}  # the heads of transformers' classifiers have none
     compute_in_forks()  # converting weights is already a computation
@@ -245,14 +249,6 @@ def _load_weights(
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
     return model.eval(), has_head
-
-
-def _new_head(config: Mamba2Config) -> dict[str, torch.Tensor]:
-    """An initial head for training, distributed as in torch.nn.Linear but the same every time."""
-    bound = config.d_model**-0.5
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
-    return dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
 
 
 class _WithoutFirstValues(TorchFunctionMode):

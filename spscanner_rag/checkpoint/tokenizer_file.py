@@ -67,7 +67,12 @@ def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
     """Parse the content of a ``tokenizer.json``, which came from a file of this path."""
     try:
         tokenizer = without_limits(Tokenizer.from_buffer(content))
-        _refuse_growth(tokenizer)
+        normalizer = tokenizer.normalizer
+        growth = _growth(json.loads(normalizer.__getstate__())) if normalizer is not None else 1.0
+        if growth > _LARGEST_GROWTH:  # it could fill the memory
+            raise ValueError(
+                f"its normalizer can make a text {growth:.3g} times as long, expected at most {_LARGEST_GROWTH}"
+            )
     except BaseException as error:
         if not is_fault_of_tokenizers(error):
             raise
@@ -88,17 +93,6 @@ def without_limits(tokenizer: Tokenizer) -> Tokenizer:
     for name in random:
         setattr(tokenizer.model, name, None)
     return tokenizer
-
-
-def _refuse_growth(tokenizer: Tokenizer) -> None:
-    """Raise ``ValueError`` if the normalizer makes a text so much longer that it could fill the memory."""
-    if tokenizer.normalizer is None:
-        return
-    growth = _growth(json.loads(tokenizer.normalizer.__getstate__()))
-    if growth > _LARGEST_GROWTH:
-        raise ValueError(
-            f"its normalizer can make a text {growth:.3g} times as long, expected at most {_LARGEST_GROWTH}"
-        )
 
 
 def _growth(normalizer: dict[str, Any]) -> float:

@@ -51,7 +51,16 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     """
     check_backend(backend)
     if backend == "auto":
-        return _automatic(device)
+        try:
+            if device.type == "cpu":
+                return BackendChoice(load_kernels("numba"), "numba is installed")
+            if device.type == "cuda" and torch.version.cuda is not None:
+                return BackendChoice(
+                    load_kernels("mamba-ssm"), "the device is CUDA and mamba-ssm is installed"
+                )
+        except ImportError as error:
+            return BackendChoice(TORCH_KERNELS, str(error))
+        return BackendChoice(TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs")
     if backend == "numba" and device.type != "cpu":
         raise ValueError(
             f"backend is 'numba', which runs on CPUs only; got the device {str(device)!r}: use backend='auto'"
@@ -62,17 +71,6 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
             f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL_TRITON}"
         )
     return BackendChoice(TORCH_KERNELS if backend == "torch" else load_kernels(backend), "as asked for")
-
-
-def _automatic(device: torch.device) -> BackendChoice:
-    try:
-        if device.type == "cpu":
-            return BackendChoice(load_kernels("numba"), "numba is installed")
-        if device.type == "cuda" and torch.version.cuda is not None:
-            return BackendChoice(load_kernels("mamba-ssm"), "the device is CUDA and mamba-ssm is installed")
-    except ImportError as error:
-        return BackendChoice(TORCH_KERNELS, str(error))
-    return BackendChoice(TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs")
 
 
 def load_kernels(backend: str) -> Kernels:
