@@ -28,8 +28,6 @@ from spscanner_rag.lab.evidence.questions import (
 Ranking = Sequence[tuple[str, float]]  # ids of documents and their scores, the best first
 TESTED = ("ndcg@10", "map")
 
-_NAME = re.compile(r"\S+")
-
 
 @dataclass(frozen=True)
 class JudgedCorpus:
@@ -145,7 +143,7 @@ def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:
         last = np.float32(np.inf)
         for rank, (document, score) in enumerate(found, 1):
             for own in (query, document):
-                if not _NAME.fullmatch(own):
+                if own.split() != [own]:
                     raise ValueError(f"{path}: got the id {own!r:.80}; expected one without white space")
             last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             lines.append(f"{query} Q0 {document} {rank} {last:.9g} {name}\n")

@@ -83,7 +83,15 @@ class RecordFile:
     def __init__(self, folder: Path, arguments: Mapping[str, Any]) -> None:
         known = check_arguments(folder, arguments)
         self.path = folder / RECORDS
-        records = [_read(line, f"{self.path}, line {number}") for number, line in complete_lines(self.path)]
+        records = []
+        for number, line in complete_lines(self.path):
+            try:
+                records.append(Record.read(line))
+            except ValueError as error:
+                raise ValueError(
+                    f"{self.path}, line {number}: expected the record of a question, got {error}; delete this "
+                    "line, and its question is asked again, or give another --out"
+                ) from None
         content = {"format": _FORMAT, **arguments}
         if "retrievers" in arguments:
             content["retrievers"] = {**known, **arguments["retrievers"]}
@@ -127,16 +135,6 @@ def identity_of(scorer: object) -> dict[str, str]:
         return {"checkpoint": served["sha256"], "dtype": served["dtype"]}
     parts = enumerate(getattr(scorer, "scorers", ()), 1)
     return {f"{number}. {key}": value for number, part in parts for key, value in identity_of(part).items()}
-
-
-def _read(line: bytes, where: str) -> Record:
-    try:
-        return Record.read(line)
-    except ValueError as error:
-        raise ValueError(
-            f"{where}: expected the record of a question, got {error}; delete this line, and its question "
-            "is asked again, or give another --out"
-        ) from None
 
 
 def _fits(value: object, kind: object) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.corpora import Corpus, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import (
     Result,
     Table,
+    calibration_rows,
+    calibration_tables,
     characters_table,
     corpora_table,
     documents_table,

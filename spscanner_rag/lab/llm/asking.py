@@ -95,13 +95,10 @@ class ReplyFile:
         record |= {} if usage is None else {"usage": list(usage)}
         with self._writing:
             place = append_records(self.path, [record])
-            self._count(attempts, usage)
+            self.attempts += attempts
+            self.usage += usage or Usage()
             if reply is not None:
                 self._places[bytes.fromhex(digest)] = place
-
-    def _count(self, attempts: int, usage: Usage | None) -> None:
-        self.attempts += attempts
-        self.usage += usage or Usage()
 
     def _take(self, line: bytes, number: int, place: int) -> None:
         try:
@@ -109,7 +106,8 @@ class ReplyFile:
             digest, reply = digest_of(record["model"], record["prompt"]), record.get("reply")
             if digest != record["digest"] or not isinstance(reply, str | None):
                 raise ValueError("the digest is not that of its model and prompt")
-            self._count(int(record.get("attempts", 1)), Usage(*map(int, record.get("usage", ()))))
+            self.attempts += int(record.get("attempts", 1))
+            self.usage += Usage(*map(int, record.get("usage", ())))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
