@@ -226,7 +226,14 @@ class Hybrid(Combined):
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> Iterator[Scores]:
         """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
-        parts = [_own_scores(scorer, requests, cancelled, among) for scorer in self.scorers]
+        parts = [
+            scorer.raw_scores_among(
+                requests, cancelled, among
+            )  # its logits are a nonlinear function of these
+            if isinstance(scorer, Baseline)
+            else score_batch(scorer, requests, cancelled, among)
+            for scorer in self.scorers
+        ]
         if among is None:
             for scored in zip(*parts, strict=True):
                 yield self._fused(scored) if len(scored[0]) else scored[0]
@@ -260,15 +267,6 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     first = np.cumsum(counts) - counts  # (distinct scores,) better units
     ranks = (first + (counts + 1) / 2)[inverse]
     return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
-
-
-def _own_scores(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
-) -> Iterable[Scores]:
-    """The raw scores of a baseline, since its logits are a nonlinear function of them; of others the logits."""
-    if isinstance(scorer, Baseline):
-        return scorer.raw_scores_among(requests, cancelled, collection)
-    return score_batch(scorer, requests, cancelled, collection)
 
 
 def standardized(scores: Scores) -> NDArray[np.float64]:

@@ -249,7 +249,7 @@ class Dense(Embedding[Scores]):
 
 
 def encoder_of(
-    embedder: object,
+    embedder: Any,  # noqa: ANN401 - see `embedder_of`
     *,
     batch_size: int = 32,
     device: str | None = None,
@@ -262,17 +262,15 @@ def encoder_of(
     """
     compute_in_forks()  # whoever made the embedder, it may compute with torch
     if isinstance(embedder, str | Path):
-        embedder = _load(str(embedder), device, pooling, trust_remote_code)
+        embedder = load_by_library(
+            "SentenceTransformer", installed(str(embedder)), trust_remote_code, device=device
+        )
+        for number, module in enumerate(embedder):
+            # The module that defines the class differs between versions.
+            if pooling is not None and type(module).__name__ == "Pooling":
+                width = embedder[0].auto_model.config.hidden_size
+                embedder[number] = type(module)(width, pooling_mode=pooling)
     return embedder_of(embedder, batch_size=batch_size)
-
-
-def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
-    model = load_by_library("SentenceTransformer", installed(name), trust_remote_code, device=device)
-    for number, module in enumerate(model):
-        # The module that defines the class differs between versions.
-        if pooling is not None and type(module).__name__ == "Pooling":
-            model[number] = type(module)(model[0].auto_model.config.hidden_size, pooling_mode=pooling)
-    return model
 
 
 def packaged_minilm() -> str | None:

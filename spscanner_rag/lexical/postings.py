@@ -124,22 +124,23 @@ def check(postings: Postings, n_words: int, n_texts: int) -> None:
                 f"{name} of the index is {array.dtype} of shape {array.shape}; expected integers"
             )
     words, stops, units, times, _, text_stops = postings
+
+    def cuts(places: NDArray[np.int64], parts: int, last: int) -> bool:
+        return (
+            len(places) == parts + 1 and not places[0] and places[-1] == last and (np.diff(places) >= 0).all()
+        )
+
     sound = {
         "words": not len(words) or (words[0] >= 0 and words[-1] < n_words and (np.diff(words) > 0).all()),
-        "stops": len(stops) == len(words) + 1 and stops[0] == 0 and (np.diff(stops) >= 0).all(),
-        "units": len(units) == stops[-1]
-        and (not len(units) or 0 <= units.min() <= units.max() < postings.n_units),
+        "stops": cuts(stops, len(words), len(units)),
+        "units": not len(units) or 0 <= units.min() <= units.max() < postings.n_units,
         "times": len(times) == len(units),
-        "text_stops": len(text_stops) == n_texts + 1
-        and text_stops[0] == 0
-        and text_stops[-1] == postings.n_units
-        and (np.diff(text_stops) >= 0).all(),
+        "text_stops": cuts(text_stops, n_texts, postings.n_units),
     }
-    for name, right in sound.items():
-        if not right:
-            raise ValueError(
-                f"{name} of the index does not fit its other arrays; it is damaged: make it again"
-            )
+    if wrong := [name for name, right in sound.items() if not right]:
+        raise ValueError(
+            f"{wrong[0]} of the index does not fit its other arrays; it is damaged: make it again"
+        )
 
 
 def _indexed(

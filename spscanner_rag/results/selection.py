@@ -45,48 +45,30 @@ class Selection:
     always_keep: AlwaysKeep | None = None
 
     def __post_init__(self) -> None:
-        top_k, threshold, diversity = self.top_k, self.threshold, self.diversity
-        share = _is_number(top_k) and 0 < top_k < 1
-        elbow = isinstance(top_k, str) and _elbow_bounds(top_k)
-        score = _is_number(threshold) and 0 <= threshold <= 1
-        known_order = isinstance(self.order, str) and self.order in get_args(Order)
-        checked = {
-            "top_k": (
-                top_k is None or share or elbow or _counts(top_k),
-                "an integer of at least 1, a share of the sentences between 0 and 1 (both excluded), "
-                '"elbow" or "elbow:5-30", or None for all',
-            ),
-            "threshold": (
-                threshold is None or score,
-                "a score from 0 to 1, or None: a score is the sigmoid of a logit, so 0.5 stands for logit 0",
-            ),
-            "max_tokens": (
-                self.max_tokens is None or _counts(self.max_tokens),
-                "an integer of at least 1, or None for no budget",
-            ),
-            "context": (
-                is_integer(self.context) and self.context >= 0,
-                "the number of neighbours on each side, an integer of at least 0",
-            ),
-            "order": (known_order, '"document" or "score" (best first)'),
-            "merge": (isinstance(self.merge, bool | np.bool_), "True or False"),
-            "diversity": (
-                _is_number(diversity) and 0 <= diversity <= 1,
-                "a number from 0 to 1; 1 ignores whether sentences repeat each other",
-            ),
-            "top_k_per_text": (
-                self.top_k_per_text is None or _counts(self.top_k_per_text),
-                "an integer of at least 1, or None for no limit",
-            ),
-            "always_keep": (
-                _can_keep(self.always_keep),
-                r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function of a sentence, or None',
-            ),
-        }
-        for name, (valid, expected) in checked.items():
+        def check(name: str, valid: object, expected: str) -> None:
             if not valid:
                 raise ValueError(f"{name}: got {getattr(self, name)!r:.80}; expected {expected}")
+
+        count, top_k = "an integer of at least 1", self.top_k
+        share = _within_1(top_k) and 0 < top_k < 1  # type: ignore[operator]
+        elbow = isinstance(top_k, str) and _elbow_bounds(top_k)
+        shares = 'a share of the sentences between 0 and 1 (both excluded), "elbow" or "elbow:5-30"'
+        check("top_k", share or elbow or _counts(top_k), f"{count}, {shares}, or None for all")
+        meaning = "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
+        scored = self.threshold is None or _within_1(self.threshold)
+        check("threshold", scored, f"a score from 0 to 1, or None: {meaning}")
+        check("max_tokens", _counts(self.max_tokens), f"{count}, or None for no budget")
         check_counter(self.count_tokens)
+        near = is_integer(self.context) and self.context >= 0
+        check("context", near, "the number of neighbours on each side, an integer of at least 0")
+        known = isinstance(self.order, str) and self.order in get_args(Order)
+        check("order", known, '"document" or "score" (best first)')
+        check("merge", isinstance(self.merge, bool | np.bool_), "True or False")
+        ignores = "1 ignores whether sentences repeat each other"
+        check("diversity", _within_1(self.diversity), f"a number from 0 to 1; {ignores}")
+        check("top_k_per_text", _counts(self.top_k_per_text), f"{count}, or None for no limit")
+        patterns = r'a list of regular expressions, such as ["\\d{4}-\\d\\d"]'
+        check("always_keep", _can_keep(self.always_keep), f"{patterns}, a function of a sentence, or None")
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
@@ -148,11 +130,11 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def _counts(value: object) -> bool:
-    return is_integer(value) and value >= 1
+    return value is None or (is_integer(value) and value >= 1)
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return is_integer(value) or isinstance(value, float | np.floating)
+def _within_1(value: object) -> bool:
+    return (is_integer(value) or isinstance(value, float | np.floating)) and bool(0 <= value <= 1)
 
 
 def _elbow_bounds(top_k: str) -> tuple[int, int] | None:

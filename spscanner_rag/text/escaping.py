@@ -7,6 +7,7 @@ JSON is written in ASCII by ``json.dumps``. A test calls every writer with hosti
 
 import html
 import re
+from contextlib import suppress
 
 # What a terminal or a page would act on instead of showing: control characters other than tab and line
 # feed, bidirectional characters, line separators, lone surrogates; and what shows as nothing: format characters,
@@ -78,12 +79,7 @@ def csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     shown = one_line(value)
-    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        float(shown)
+        return shown
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown

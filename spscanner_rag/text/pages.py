@@ -1,9 +1,8 @@
 """Join the pages of a document: running headers and footers left out, sentences continued over page breaks."""
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from statistics import median
 
 FEWEST_PAGES = 3  # a line on fewer pages than this is never a running one
@@ -30,8 +29,10 @@ def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[in
     whole = [(0, len(page)) for page in pages]
     if len(pages) < FEWEST_PAGES:
         return whole
-    tops = [list(islice(_filled_lines(page), EDGE_LINES)) for page in pages]
-    bottoms = [list(deque(_filled_lines(page), EDGE_LINES))[::-1] for page in pages]
+    filled = [
+        [(*line.span(), text) for line in _LINE.finditer(page) if (text := line[0].strip())] for page in pages
+    ]
+    tops, bottoms = [own[:EDGE_LINES] for own in filled], [own[: -EDGE_LINES - 1 : -1] for own in filled]
     starts = [lines[-1][1] if lines else 0 for lines in _running(tops, numbers)]
     ends = [
         lines[-1][0] if lines else len(page)
@@ -44,10 +45,6 @@ def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[in
 
 
 _Line = tuple[int, int, str]  # start, end with the line break, text
-
-
-def _filled_lines(page: str) -> Iterator[_Line]:
-    return ((*line.span(), text) for line in _LINE.finditer(page) if (text := line[0].strip()))
 
 
 def _running(edges: Sequence[Sequence[_Line]], numbers: Sequence[float]) -> list[list[_Line]]:

@@ -142,17 +142,12 @@ def _unit_ends(
     lengths = np.fromiter((len(unit.model_text) for unit in units), np.int64, len(units))
     unit_stops = np.cumsum(lengths)
     if end_rule == "contained":
-        found = np.searchsorted(_rising(ends), unit_stops, side="right") - 1
+        found = np.searchsorted(np.maximum.accumulate(ends), unit_stops, side="right") - 1
     else:
         kept = np.fromiter((len(unit.model_text.rstrip()) for unit in units), np.int64, len(units))
         last_characters = np.minimum(unit_stops - lengths + np.maximum(kept, 1), unit_stops) - 1
-        found = np.searchsorted(_rising(starts), last_characters, side="right") - 1
+        found = np.searchsorted(np.maximum.accumulate(starts), last_characters, side="right") - 1
     return np.maximum.accumulate(np.maximum(found, 0)).astype(np.int64)
-
-
-def _rising(positions: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The largest of each position and those before it; the same array if they never decrease."""
-    return positions if (positions[1:] >= positions[:-1]).all() else np.maximum.accumulate(positions)
 
 
 def _require_plain(tokenizer: Tokenizer) -> None:
