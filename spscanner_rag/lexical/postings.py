@@ -126,9 +126,8 @@ def check(postings: Postings, n_words: int, n_texts: int) -> None:
     words, stops, units, times, _, text_stops = postings
 
     def cuts(places: NDArray[np.int64], parts: int, last: int) -> bool:
-        return (
-            len(places) == parts + 1 and not places[0] and places[-1] == last and (np.diff(places) >= 0).all()
-        )
+        ends = len(places) == parts + 1 and places[0] == 0 and places[-1] == last
+        return bool(ends and (np.diff(places) >= 0).all())
 
     sound = {
         "words": not len(words) or (words[0] >= 0 and words[-1] < n_words and (np.diff(words) > 0).all()),
