@@ -55,11 +55,7 @@ _BLOCKS_OF_RECORD = 10_000
 AT_ONCE_BYTES = 2**18
 """Larger files, unpacked, are read in a process of their own, whose start takes longer than a small one."""
 
-_BEGINNINGS = {
-    b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file",
-    b"{\\rtf": "RTF",
-}
-_PAGES = (b"<!doctype html", b"<html")
+_BEGINNINGS = {b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file", b"{\\rtf": "RTF"}
 
 
 def read(
@@ -125,12 +121,10 @@ def read_bytes(
 
 
 def _unpacked(kind: Kind, data: bytes) -> int:
-    if kind != "DOCX":
-        return len(data) * (
-            4 if kind == "Markdown" else 1
-        )  # whose parser needs 500 bytes for each of short lines
-    with archive_of(data) as archive:
-        return sum(part.file_size for part in archive.infolist())
+    if kind == "DOCX":
+        with archive_of(data) as archive:
+            return sum(part.file_size for part in archive.infolist())
+    return len(data) * (4 if kind == "Markdown" else 1)  # whose parser needs 500 bytes for each short line
 
 
 def _read_apart(
@@ -324,7 +318,7 @@ def _seen(data: bytes) -> str | None:
         if data.startswith(beginning):
             return kind
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    return "HTML" if start.startswith(_PAGES) else None
+    return "HTML" if start.startswith((b"<!doctype html", b"<html")) else None
 
 
 def _is_docx(data: bytes) -> bool:

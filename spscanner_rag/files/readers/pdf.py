@@ -58,22 +58,36 @@ def converted(name: str, first: Record, pages: Sequence[Record]) -> TextFile:
             f"{name}: got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
             "first, for example with `qpdf --decrypt --password=...`"
         )
-    if "pages" not in first:
-        raise _broken(name, str(first.get("broken")))
     pages = [page for page in pages if "text" in page]
-    count, labels = first["pages"], first["labels"]
-    texts = [page["text"] for page in pages]
-    unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
-    if not any(text.strip() or page.get("values") for text, page in zip(texts, pages, strict=True)):
-        if count and not pages:
-            raise _broken(name, f"the first of {count} pages takes too much time or memory")
-        raise ValueError(_no_text(name, count, unread))
-    notes = _notes(texts, unread)
-    if len(pages) < count:
-        notes += (
-            f"read {len(pages):,} of {count:,} pages, which took all the time or room for it: split it",
+    count = first.get("pages", 0)
+    slow = f"the first of {count} pages takes too much time or memory" if count and not pages else ""
+    if reason := first.get("broken", slow):
+        raise ValueError(
+            f"{name}: got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
+            "repair it, for example with `qpdf in.pdf out.pdf`"
         )
-    return _joined(pages, labels or [str(number) for number in range(1, count + 1)], notes)
+    unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
+    if not any(page["text"].strip() or page.get("values") for page in pages):
+        if count and len(unread) == count:
+            raise ValueError(
+                f"{name}: got a PDF whose pages, {count}, are all broken; expected one that can be read"
+            )
+        raise ValueError(
+            f"{name}: got a PDF without text on its {count} page{'' if count == 1 else 's'}; expected text: "
+            "scanned pages need OCR first, for example `ocrmypdf`"
+        )
+    notes = []
+    if unread:
+        notes.append(f"{len(unread)} of {len(pages)} pages are broken, the first is page {unread[0]}")
+    empty = sum(not page["text"].strip() for page in pages) - len(unread)
+    if 2 * empty > len(pages):
+        notes.append(f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first")
+    if len(pages) < count:
+        notes.append(
+            f"read {len(pages):,} of {count:,} pages, which took all the time or room for it: split it"
+        )
+    labels = first["labels"] or [str(number) for number in range(1, count + 1)]
+    return _joined(pages, labels, tuple(notes))
 
 
 def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> TextFile:
@@ -122,8 +136,7 @@ def _levels(pages: Sequence[Record]) -> dict[float, int]:
     """The level of a heading by the size of its letters, the largest first; bold ones have negative sizes."""
     sizes: Counter[float] = Counter()
     for page in pages:
-        for size, characters in page.get("sizes", ()):
-            sizes[size] += characters
+        sizes.update(dict(page.get("sizes", ())))
     if not sizes:
         return {}
     body = sizes.most_common(1)[0][0]
@@ -155,33 +168,6 @@ def _headings(
             goes_on = False
         start += len(line) + 1
     return found
-
-
-def _notes(texts: Sequence[str], unread: Sequence[int]) -> tuple[str, ...]:
-    notes = []
-    if unread:
-        notes.append(f"{len(unread)} of {len(texts)} pages are broken, the first is page {unread[0]}")
-    empty = sum(not text.strip() for text in texts) - len(unread)
-    if 2 * empty > len(texts):
-        notes.append(f"{empty} of {len(texts)} pages have no text; scanned pages need OCR first")
-    return tuple(notes)
-
-
-def _no_text(name: str, pages: int, unread: Sequence[int]) -> str:
-    if pages and len(unread) == pages:
-        return f"{name}: got a PDF whose pages, {pages}, are all broken; expected one that can be read"
-    count = f"{pages} page{'' if pages == 1 else 's'}"
-    return (
-        f"{name}: got a PDF without text on its {count}; expected text: scanned pages need OCR first, for "
-        "example `ocrmypdf`"
-    )
-
-
-def _broken(name: str, reason: str) -> ValueError:
-    return ValueError(
-        f"{name}: got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
-        "repair it, for example with `qpdf in.pdf out.pdf`"
-    )
 
 
 MOST_CHARACTERS = 20_000_000

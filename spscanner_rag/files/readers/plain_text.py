@@ -29,22 +29,16 @@ class _Cue(NamedTuple):
 
 def read_subtitles(name: str, data: bytes) -> TextFile:
     """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8."""
-    built = TextBuilder()
-    turn: _Cue | None = None
+    turns: list[_Cue] = []
     for cue in _cues(decoded(name, data)):
-        if turn and _goes_on(turn, cue):
-            turn = turn._replace(text=f"{turn.text} {cue.text}")
+        if turns and _goes_on(turns[-1], cue):
+            turns[-1] = turns[-1]._replace(text=f"{turns[-1].text} {cue.text}")
         else:
-            _add(built, turn)
-            turn = cue
-    _add(built, turn)
+            turns.append(cue)
+    built = TextBuilder()
+    for time, speaker, text in turns:
+        built.turn(f"{time} {speaker}".strip(), text, after=": " if speaker else " ")
     return built.converted()
-
-
-def _add(built: TextBuilder, turn: _Cue | None) -> None:
-    if turn:
-        label = f"{turn.time} {turn.speaker}".strip()
-        built.turn(label, turn.text, after=": " if turn.speaker else " ")
 
 
 def _goes_on(turn: _Cue, cue: _Cue) -> bool:
@@ -60,7 +54,9 @@ def _cues(text: str) -> Iterator[_Cue]:
     speaker = last = ""
     for time, lines in _timed(text):
         for line in lines:
-            for voice, said in _voices(line):
+            parts = _VOICE.split(line)
+            for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
+                voice, said = _shown(voice), _shown(_TAG.sub("", said))
                 if match := _SPEAKER.match(said):
                     voice, said = match[1], said[match.end() :]
                 speaker = voice or speaker
@@ -69,10 +65,8 @@ def _cues(text: str) -> Iterator[_Cue]:
                 last = said or last
 
 
-def _voices(line: str) -> Iterator[tuple[str, str]]:
-    parts = _VOICE.split(line)
-    for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
-        yield " ".join(html.unescape(voice).split()), " ".join(html.unescape(_TAG.sub("", said)).split())
+def _shown(text: str) -> str:
+    return " ".join(html.unescape(text).split())
 
 
 def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
@@ -159,7 +153,10 @@ def _rows(text: str) -> Iterator[Row]:
             yield line[0]
 
     start, last_line = 0, 0
-    table = csv.reader(lines(), delimiter=_delimiter(text))
+    first = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
+    counts = {sign: sorted(line.count(sign) for line in first) for sign in _DELIMITERS}
+    # the sign that most rows have most often
+    table = csv.reader(lines(), delimiter=max(counts, key=lambda sign: counts[sign][len(first) // 4 :][:1]))
     try:
         for cells in table:
             if table.line_num - last_line > _MOST_LINES:
@@ -175,13 +172,6 @@ def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]
     content = text[start:end]
     if any(map(str.strip, cells)):
         yield start + len(content) - len(content.lstrip()), start + len(content.rstrip()), cells
-
-
-def _delimiter(text: str) -> str:
-    """The sign that most rows have most often."""
-    lines = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
-    counts = {sign: sorted(line.count(sign) for line in lines) for sign in _DELIMITERS}
-    return max(_DELIMITERS, key=lambda sign: counts[sign][len(lines) // 4] if lines else 0)
 
 
 def _differs(rows: Sequence[Sequence[str]]) -> bool:
