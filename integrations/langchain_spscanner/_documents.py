@@ -237,9 +237,10 @@ class ScoredMetadata(dict[str, Any]):
 
     @override
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, ScoredMetadata):
-            return _without_scores(self) == _without_scores(other)
-        return super().__eq__(other)
+        if not isinstance(other, ScoredMetadata):
+            return super().__eq__(other)
+        own, others = ({k: v for k, v in each.items() if k not in ALL_SCORE_KEYS} for each in (self, other))
+        return own == others
 
     @override
     def __ne__(self, other: object) -> bool:
@@ -253,10 +254,6 @@ def scored_document(text: str, metadata: Mapping[str, Any], name: str | None) ->
     document = Document(page_content=text, id=name)
     document.metadata = ScoredMetadata(metadata)  # not in the call: pydantic would make a plain dict of it
     return document
-
-
-def _without_scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key not in ALL_SCORE_KEYS}
 
 
 UNKNOWN = -1  # as LangChain's splitters mark an offset that they cannot find

@@ -20,7 +20,7 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_label, page_number, share_text
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import loading_options
-from spscanner_rag.text.extras import install_line
+from spscanner_rag.text.extras import install_line, needed
 
 if TYPE_CHECKING:
     from spscanner_rag.retrieval.scan_fields import RetrieverFields, ScanFields
@@ -45,6 +45,7 @@ __all__ = [
     "is_random_id",
     "join_pieces",
     "loading_options",
+    "needed",
     "page_label",
     "page_number",
     "result_metadata",

@@ -207,7 +207,11 @@ def write_corpus(
     from spscanner_rag.checkpoint.whole_file import one_at_a_time, write_whole  # its package imports torch
 
     folder = Path(path).expanduser()
-    lines = [_line(number, document) for number, document in enumerate(documents)]
+    lines = []
+    for number, document in enumerate(documents, start=1):
+        for key, value in document.items():
+            check_json(value, key, f"document {document.get('id') or number!r}")
+        lines.append(json.dumps(dict(document)).encode("ascii") + b"\n")
     contents: dict[str, list[bytes] | NDArray[Any]] = {_DOCUMENTS: lines, **corpus.to_arrays()}
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -321,12 +325,6 @@ def check_json(value: object, name: str, owner: str) -> None:
         f"{name} of {owner} is {type(value).__name__} {value!r:.60}, which JSON cannot keep as it is; expected "
         "strings, finite numbers, booleans, None, lists and dictionaries of these: convert it before persist"
     )
-
-
-def _line(number: int, document: Mapping[str, Any]) -> bytes:
-    for key, value in document.items():
-        check_json(value, key, f"document {document.get('id') or number + 1!r}")
-    return json.dumps(dict(document)).encode("ascii") + b"\n"
 
 
 def _check_free(folder: Path) -> None:

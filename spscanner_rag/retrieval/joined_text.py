@@ -79,28 +79,26 @@ class JoinedText:
     def places(self, start: int, end: int) -> Iterator[Place]:
         """Where the parts of a span come from, run by run; the runs without a piece there are left out."""
         for run in self.runs_of(start, end):
-            if self.touches(max(start, run.start), min(end, run.end)):
-                yield self._place_in_run(max(start, run.start), min(end, run.end), run)
+            first, last = max(start, run.start), min(end, run.end)
+            if not (touching := list(self.touching(first, last))):
+                continue
+            holders = [p for p in touching if p.holds(first, last)]
+            holder = next((p for p in holders if p.exact), None)
+            best = holder or max(touching, key=lambda p: min(p.end, last) - max(p.start, first))
+            place = Place(best.number, None, None, run.source, None, None)
+            if holder:
+                shift = best.offset - best.start
+                place = place._replace(piece_start=first + shift, piece_end=last + shift)
+            anchored = any(p.anchored for p in holders) or all(p.anchored for p in touching)
+            if run.source_start is not None and anchored:
+                shift = run.source_start - run.start
+                place = place._replace(source_start=first + shift, source_end=last + shift)
+            yield place
 
     def runs_of(self, start: int, end: int) -> list[Run]:
         """The runs that overlap a span."""
         first = bisect_right(self.runs, start, key=lambda run: run.end)
         return list(self.runs[first : bisect_left(self.runs, end, key=lambda run: run.start)])
-
-    def _place_in_run(self, start: int, end: int, run: Run) -> Place:
-        touching = list(self.touching(start, end))
-        holders = [p for p in touching if p.holds(start, end)]
-        holder = next((p for p in holders if p.exact), None)
-        best = holder or max(touching, key=lambda p: min(p.end, end) - max(p.start, start))
-        place = Place(best.number, None, None, run.source, None, None)
-        if holder:
-            shift = best.offset - best.start
-            place = place._replace(piece_start=start + shift, piece_end=end + shift)
-        anchored = any(p.anchored for p in holders) or all(p.anchored for p in touching)
-        if run.source_start is not None and anchored:
-            shift = run.source_start - run.start
-            place = place._replace(source_start=start + shift, source_end=end + shift)
-        return place
 
     def touching(self, start: int, end: int) -> Iterator[Placed]:
         """The pieces that overlap the span, in order."""

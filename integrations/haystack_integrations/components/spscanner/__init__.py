@@ -1,14 +1,9 @@
 """Haystack components of spscanner-rag: a ranker of documents, and an extractor of the sentences that matter."""
 
-try:
-    import haystack  # noqa: F401
-except ImportError as error:
-    from spscanner_rag.retrieval import install_line
+from spscanner_rag.retrieval import needed
 
-    raise ImportError(
-        f"haystack_integrations.components.spscanner needs haystack-ai: {install_line('haystack')}"
-    ) from error
+needed("haystack", "haystack_integrations.components.spscanner", "haystack")
 
-from haystack_integrations.components.spscanner.components import SPScannerExtractor, SPScannerRanker
+from haystack_integrations.components.spscanner.components import SPScannerExtractor, SPScannerRanker  # noqa: E402
 
 __all__ = ["SPScannerExtractor", "SPScannerRanker"]

@@ -1,13 +1,10 @@
 """LlamaIndex node postprocessor of spscanner-rag: selects the best sentences of retrieved nodes."""
 
-try:
-    import llama_index.core  # noqa: F401
-except ImportError as error:
-    from spscanner_rag.retrieval import install_line
+from spscanner_rag.retrieval import needed
 
-    raise ImportError(f"LlamaIndex is missing: {install_line('llama-index')}") from error
+needed("llama_index.core", "llama_index.postprocessor.spscanner", "llama-index")
 
-from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor
-from llama_index.postprocessor.spscanner.nodes import ScannedNode
+from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor  # noqa: E402
+from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402
 
 __all__ = ["SPScannerPostprocessor", "ScannedNode"]

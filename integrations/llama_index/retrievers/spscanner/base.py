@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,14 +16,9 @@ from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
-from llama_index.core.vector_stores.types import (
-    BasePydanticVectorStore,
-    FilterCondition,
-    MetadataFilter,
-    MetadataFilters,
-)
+from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
-from pydantic import SkipValidation, model_validator
+from pydantic import SkipValidation
 
 from llama_index.postprocessor.spscanner.base import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, NodeAnswer, by_id, kind_of, read_nodes, source_id
@@ -40,15 +36,6 @@ class NodeRetrieverFields(RetrieverFields):
     top_k_per_document: SkipValidation[int | None] = None
     filters: SkipValidation[MetadataFilters | None] = None
     document_key: str | None = AUTO
-
-    @model_validator(mode="after")
-    def _check_filters(self) -> Self:
-        if self.filters is not None and not isinstance(self.filters, MetadataFilters):
-            raise TypeError(
-                f"filters is {type(self.filters).__name__}; expected "
-                "llama_index.core.vector_stores.MetadataFilters"
-            )
-        return self
 
     def shown(self) -> str:
         """``name=value`` of the number, the first stage and what was given."""
@@ -305,32 +292,23 @@ def _record(node: BaseNode) -> dict[str, Any]:
 
 def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
     """All nodes of an index, from its document store or a vector store with text; else ``ValueError``."""
-    stored = index.docstore.docs
-    if not stored:
-        store = getattr(index, "vector_store", None)
-        if nodes := _nodes_of_store(store):
-            return nodes
+    if stored := index.docstore.docs:
+        names = _source_ids(index.index_struct)
+        return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
+    store = getattr(index, "vector_store", None)
+    nodes: list[BaseNode] = []
+    if store is not None and store.stores_text:
+        with suppress(Exception):  # many stores have no such method, or want ids or filters
+            limited = "limit" in inspect.signature(store.get_nodes).parameters
+            most = {"limit": 2**31 - 1} if limited else {}  # Qdrant's default is 9,999
+            nodes = [node for node in store.get_nodes(node_ids=None, **most) if isinstance(node, BaseNode)]
+    if not nodes:
         keeper = f", and its {type(store).__name__} lists no nodes" if store is not None else ""
         raise ValueError(
             f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: read the documents of "
             "what it retrieves with SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
         )
-    names = _source_ids(index.index_struct)
-    return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
-
-
-def _nodes_of_store(store: BasePydanticVectorStore | None) -> list[BaseNode]:
-    """All nodes of a vector store, such as Chroma's or Qdrant's; none if it keeps no text or cannot list them."""
-    if store is None or not store.stores_text:
-        return []
-    try:
-        options: dict[str, Any] = {"node_ids": None}
-        if "limit" in inspect.signature(store.get_nodes).parameters:
-            options["limit"] = 2**31 - 1  # Qdrant's default is 9,999
-        nodes = store.get_nodes(**options)
-    except Exception:  # many stores have no such method, or want ids or filters
-        return []
-    return [node for node in nodes or () if isinstance(node, BaseNode)]
+    return nodes
 
 
 def _source_ids(struct: object) -> list[str] | None:
@@ -351,7 +329,11 @@ NodeFilter = Callable[[BaseNode], bool]
 
 
 def node_filter(filters: MetadataFilters) -> NodeFilter:
-    """A function that is true if a node's metadata pass."""
+    """A function that is true if a node's metadata pass; ``TypeError`` for other filters."""
+    if not isinstance(filters, MetadataFilters):
+        raise TypeError(
+            f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
+        )
     parts = [
         node_filter(part) if isinstance(part, MetadataFilters) else _single(part) for part in filters.filters
     ]
