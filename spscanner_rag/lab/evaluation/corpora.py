@@ -122,10 +122,7 @@ class Corpus:
     @property
     def digest(self) -> str:
         """SHA-256 of the documents."""
-        digest = hashlib.sha256()
-        for document in self.documents:
-            digest.update(document_digest(document).encode())
-        return digest.hexdigest()
+        return hashlib.sha256("".join(map(document_digest, self.documents)).encode()).hexdigest()
 
 
 def corpora_of(

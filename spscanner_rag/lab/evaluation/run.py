@@ -54,6 +54,8 @@ MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TR
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
+Scorers = Mapping[Setting, Scorer]  # of plain settings
+
 Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
 Corpora = Callable[[], Iterable[Corpus]]
@@ -109,7 +111,7 @@ class Ask:
 
     def run(
         self,
-        scorers: Mapping[Setting, Scorer],
+        scorers: Scorers,
         titles: dict[str, str],
         count_tokens: CountTokens,
         file: RecordFile,
@@ -130,9 +132,7 @@ class Ask:
                 if progress is not None:
                     progress(done, every)
 
-    def score(
-        self, scorers: Mapping[Setting, Scorer], corpus: Corpus, queries: Sequence[str], right: int = 0
-    ) -> list[Scored]:
+    def score(self, scorers: Scorers, corpus: Corpus, queries: Sequence[str], right: int = 0) -> list[Scored]:
         """Score the documents that are read for each query; ``right`` is the number of the right one, if known.
 
         The queries share their time equally. Texts are cut, and indexes of a corpus made, before the clock starts.
@@ -164,11 +164,7 @@ class Ask:
         return [Scored(read, own, costs, sure) for own, sure in zip(logits, answers, strict=True)]
 
     def _of_evidence(
-        self,
-        scorers: Mapping[Setting, Scorer],
-        corpus: Corpus,
-        asked: Sequence[Asked],
-        count_tokens: CountTokens,
+        self, scorers: Scorers, corpus: Corpus, asked: Sequence[Asked], count_tokens: CountTokens
     ) -> Iterator[Record]:
         """The records of questions on one document; none for evidence without a sentence, only white space."""
         document = asked[0][0]
@@ -218,11 +214,7 @@ class Ask:
             )
 
     def _of_ranking(
-        self,
-        scorers: Mapping[Setting, Scorer],
-        corpus: Corpus,
-        asked: Sequence[Asked],
-        count_tokens: CountTokens,
+        self, scorers: Scorers, corpus: Corpus, asked: Sequence[Asked], count_tokens: CountTokens
     ) -> Iterator[Record]:
         """The record of a query, with its ranking; a document without units is not ranked."""
         ((_, query),) = asked

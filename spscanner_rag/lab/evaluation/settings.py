@@ -106,7 +106,6 @@ def _cut_out(text: str, units: Sequence[Unit]) -> tuple[str, list[Unit]]:
     begin, end = units[0].start, units[-1].end
     reads = [unit.model_text for unit in units]  # reference units are not read as the text has them
     reads[0] = reads[0].lstrip()
-    reads[-1] = reads[-1].rstrip()
-    return text[begin:end], [
-        Unit(unit.start - begin, unit.end - begin, read) for unit, read in zip(units, reads, strict=True)
-    ]
+    reads[-1] = reads[-1].rstrip()  # perhaps the same one
+    moved = ((unit.start - begin, unit.end - begin) for unit in units)
+    return text[begin:end], [Unit(*span, read) for span, read in zip(moved, reads, strict=True)]

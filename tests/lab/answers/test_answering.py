@@ -35,7 +35,7 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.fakes import words
-from tests.lab.answers.conftest import sections_of
+from tests.lab.answers.test_prompts import sections_of
 
 CHOICES = ("a cat", "a dog")
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.answers.prompts import normalized
 from spscanner_rag.lab.evidence.metrics import (
     WORD_BUDGETS,
     answer_recall_at,
     answer_recall_at_words,
     best_first,
     character_metrics,
+    normalized,
     ranking_metrics,
     recall_at,
     recall_at_budgets,
