@@ -77,8 +77,7 @@ def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
             raise ValueError(
                 "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
             )
-        damaged = zipfile.ZipFile(file).testzip()
-        if damaged is not None:
+        if (damaged := zipfile.ZipFile(file).testzip()) is not None:
             raise ValueError(f"the CRC32 of its part {damaged} is wrong")
     state = torch.load(path, map_location=device, weights_only=True)
     if not isinstance(state, dict):

@@ -85,8 +85,7 @@ class SharedTextFinder:
         found: dict[int, str] = {}
         for unit in self._segmenter.segment(text):
             sentence = text[unit.start : unit.end]
-            words = sentence.split()
-            if len(words) >= MIN_WORDS:
+            if len(words := sentence.split()) >= MIN_WORDS:
                 found.setdefault(hash_of(words), sentence)
         return found
 
