@@ -39,27 +39,20 @@ INCOMPLETE = 3
 @grouped
 def batch(
     inputs: list[str] = argument(
-        "Parquet or JSONL files, or folders of them; with a question also documents (text, Markdown, HTML, "
-        "PDF, DOCX) or folders of them.",
+        "Parquet or JSONL files; with a question also text, Markdown, HTML, PDF or DOCX; or folders of these.",
         "INPUT...",
     ),
     out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
-    query: list[str] | None = option(
-        None, "Questions to ask of every document, each in quotation marks.", "QUESTION..."
-    ),
-    queries: str | None = option(
-        None, "Questions to ask of every document: JSONL or Parquet with id and query.", "FILE"
-    ),
+    query: list[str] | None = option(None, "Questions for each document, in quotation marks.", "QUESTION..."),
+    queries: str | None = option(None, "Questions for each document: JSONL, Parquet; id and query.", "FILE"),
     top_k: str = option("10", 'Sentences to keep of each document: a number, a share below 1, or "all".'),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
     texts: bool = option(True, "Write the text of sentences beside their spans."),
     id_column: str = option("id", "Column of a row's id; without it, FILE:ROW is the id."),
     query_column: str = option("query", "Column of the question."),
     text_column: str = option("text", "Column of the document's text."),
-    rows_per_part: int = option(
-        500, "Rows that are read together and written to one part; fewer if long.", least=1
-    ),
+    rows_per_part: int = option(500, "Rows read together and written to one part; fewer if long.", least=1),
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spscanner_rag.apps.cli.options import (
+    COUNT_TOKENS,
     FILES,
     PROGRESS,
     QUERY,
@@ -55,20 +56,14 @@ def compare(
     computes: RetrieverOptions,
     top_k: str | None = option(
         None,
-        "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, 3 "
-        "passages, 1 document.",
+        "Picks of each retriever: a number, or one a unit; default 10 sentences, 1 chunk, 3 passages, 1 document.",
         "NUMBER,...",
     ),
     evidence: str | None = option(
-        None, "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
+        None, "Characters of the one FILE that answer, from 0, END excluded.", "START-END,..."
     ),
     output: OutputOptions,
-    count_tokens: str | None = option(
-        None,
-        "What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else "
-        "the bundled checkpoint.",
-        "ENCODING",
-    ),
+    count_tokens: str | None = COUNT_TOKENS,
     progress: bool | None = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.

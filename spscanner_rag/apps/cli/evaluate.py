@@ -20,8 +20,7 @@ ENDED_EARLY = 3  # exit code of a run whose model may not be asked more
 @grouped
 def evaluate(
     data: list[Path] = argument(
-        "Question files, .jsonl or .jsonl.gz, one document a line; or one folder, BEIR's or Chroma's.",
-        "DATA...",
+        "Question files (.jsonl, .jsonl.gz), a document a line; or a folder, BEIR's or Chroma's.", "DATA..."
     ),
     out: Path = option(..., "Folder for the results."),
     *,

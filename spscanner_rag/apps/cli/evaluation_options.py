@@ -12,24 +12,13 @@ class EvaluationOptions:
 
     max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
     seed: int = option(0, "Decides which questions, and the intervals.", least=0)
-    held_out: list[str] | None = option(
-        None, "Only the tenth of these sources' documents that training leaves out.", "SOURCE..."
-    )
+    held_out: list[str] | None = option(None, "Of these sources, only what training leaves out.", "SOURCE...")
     skip_bad: bool = option(False, "Count bad lines and go on.")
-    context_ablation: bool = option(
-        False, "Also each scanner on single units, and on chunks of 1,024 tokens."
-    )
-    calibration: bool = option(
-        False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."
-    )
-    corpus: bool = option(
-        False, "Ask every question of all documents of its source together, not of its own alone."
-    )
+    context_ablation: bool = option(False, "Also each scanner on single units and chunks of 1,024 tokens.")
+    calibration: bool = option(False, "Also if scores are probabilities; score unanswerable questions.")
+    corpus: bool = option(False, "Ask of all documents of a source together, not of a question's own alone.")
     among: int | None = option(
-        None,
-        "With --corpus, or instead: of the right document and the N - 1 hardest others of its source.",
-        "N",
-        least=2,
+        None, "As --corpus, of the right document and the N - 1 hardest others of its source.", "N", least=2
     )
     first_stage: str | None = option(
         None,
@@ -37,11 +26,9 @@ class EvaluationOptions:
         "reads: none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with "
         "--among, none.",
     )
-    read_documents: int = option(
-        10, "With a first stage: at most this many documents are read.", "N", least=1
-    )
+    read_documents: int = option(10, "With a first stage: most documents that are read.", "N", least=1)
     document_characters: int | None = option(
-        None, "With --corpus: cut longer documents at sentence ends, so that evidence stays in.", "N", least=1
+        None, "With --corpus: cut longer documents at sentence ends, evidence stays in.", "N", least=1
     )
     cutoffs: str = option("", "Numbers of units, or of documents of BEIR, to measure at.", "K,...")
     aggregation: str = option(
@@ -56,31 +43,13 @@ class EvaluationOptions:
         "retriever: PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
         "LLM",
     )
-    judge: str | None = option(
-        None, "With --answers: model that compares answers with the right ones. Default: none.", "LLM"
-    )
-    direct_answers: bool = option(
-        False,
-        "With --answers: also answer from whole documents; long ones in windows, whose answers are merged.",
-    )
-    direct_window: int = option(
-        120_000, "Tokens of these windows; each begins half a window after the last.", "N", least=1
-    )
-    answer_form: str | None = option(
-        None, "Form of the answers: phrase, sentence or paragraph. Default: that of the data, else sentence."
-    )
-    answer_units: int | None = option(
-        None, "With --answers: so many of the best units instead.", "N", least=1
-    )
-    answer_words: int | None = option(
-        None, "With --answers: so many words of the best units instead, the best first.", "N", least=1
-    )
-    max_requests: int | None = option(
-        None,
-        "With --answers: most requests to both models, earlier runs in the folder included.",
-        "N",
-        least=0,
-    )
+    judge: str | None = option(None, "With --answers: model that compares them with the right ones.", "LLM")
+    direct_answers: bool = option(False, "With --answers: also from whole documents, long ones in windows.")
+    direct_window: int = option(120_000, "Tokens of these windows, which overlap by half.", "N", least=1)
+    answer_form: str | None = option(None, "phrase, sentence, paragraph; default the data's, else sentence.")
+    answer_units: int | None = option(None, "With --answers: from so many units instead.", "N", least=1)
+    answer_words: int | None = option(None, "With --answers: from so many words instead.", "N", least=1)
+    max_requests: int | None = option(None, "With --answers: most requests, earlier included.", "N", least=0)
 
     def __post_init__(self) -> None:
         if self.answers is None:

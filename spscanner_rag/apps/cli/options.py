@@ -60,30 +60,22 @@ def argument(meaning: str, metavar: str | None = None, default: object = ...) ->
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
-FILES = argument(
-    "Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.", "FILE..."
-)
+FILES = argument("Text, Markdown, HTML, PDF or DOCX, or folders of them; - is standard input.", "FILE...")
 QUERY = option(..., "The question.", names=("--query", "-q"))
 MODEL = option(None, "Checkpoint: a folder or a Hub id; default the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
-THREADS = option(
-    None,
-    "Threads that compute on the CPU; default one for each physical core, or OMP_NUM_THREADS if less.",
-    "N",
-    least=1,
-)
-TOKENIZER = option(
-    None, "For checkpoints named here that have none: a tokenizer.json, its folder or a Hub id.", "PATH"
-)
+THREADS = option(None, "CPU threads; default one a physical core, or OMP_NUM_THREADS if less.", "N", least=1)
+TOKENIZER = option(None, "For checkpoints without one: a tokenizer.json, its folder or a Hub id.", "PATH")
 SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.")
 CACHE = option(
-    True,
-    "Keep what was read of files, and their sentences' vectors, in the user's cache folder ($SPSCANNER_CACHE).",
-    names=("--cache/--no-cache",),
+    True, "Keep files' texts and vectors in a cache folder ($SPSCANNER_CACHE).", names=["--cache/--no-cache"]
 )
-PROGRESS = option(
-    None, "Progress on standard error; default if a terminal.", names=("--progress/--no-progress",)
+COUNT_TOKENS = option(
+    None,
+    "What counts tokens: a tiktoken encoding such as o200k_base; default a scanner, or the bundled.",
+    "ENCODING",
 )
+PROGRESS = option(None, "Show progress; default at a terminal.", names=["--progress/--no-progress"])
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -219,7 +211,7 @@ class OutputOptions:
     """The file and the form of the results; ``ValueError`` for an unknown ending."""
 
     output_format: OutputFormat | None = option(
-        None, "The form of the output; default by the ending of --out, else text.", names=("--format",)
+        None, "Default by the ending of --out, else text.", names=["--format"]
     )
     json: bool = option(False, "As --format jsonl: a line of JSON for each passage, for pipes.")
     out: Path | None = option(

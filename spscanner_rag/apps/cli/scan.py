@@ -13,6 +13,7 @@ import typer
 from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.apps.cli.options import (
     CACHE,
+    COUNT_TOKENS,
     FILES,
     MODEL,
     PROGRESS,
@@ -74,7 +75,7 @@ SCANS_FASTER = 6  # times, than the encoder reads
 def scan(
     files: list[str] = FILES,
     query: str | None = option(
-        None, "The question; without it, a prompt asks for one after another.", names=("--query", "-q")
+        None, "The question; without it, a prompt asks for questions.", names=("--query", "-q")
     ),
     *,
     top_k: str = option(
@@ -83,22 +84,11 @@ def scan(
         '"elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".',
         names=("--top-k", "-k"),
     ),
-    threshold: float | None = option(
-        None, "Lowest score, 0 to 1, inclusive; if no sentence has it, the exit code is 1."
-    ),
-    max_tokens: int | None = option(
-        None, "Token budget of all that is shown; the best sentences come first."
-    ),
-    count_tokens: str | None = option(
-        None,
-        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the checkpoint's "
-        "own tokens.",
-        "ENCODING",
-    ),
+    threshold: float | None = option(None, "Lowest score, 0 to 1; exit code 1 if no sentence has it."),
+    max_tokens: int | None = option(None, "Token budget of all that is shown, the best sentences first."),
+    count_tokens: str | None = COUNT_TOKENS,
     context: int | None = option(None, "Neighbours on each side of a sentence; default 1 for text, else 0."),
-    diversity: float = option(
-        1.0, "From 0 to 1; below 1, sentences that repeat better ones are passed over."
-    ),
+    diversity: float = option(1.0, "0 to 1; below 1, sentences that repeat better ones are passed over."),
     order: str = option("score", "Best first, or as in the document.", "[score|document]"),
     offsets: str = option("characters", "What start and end count: characters, utf16 or bytes."),
     output: OutputOptions,

@@ -26,7 +26,7 @@ def serve(
     host: str = option("127.0.0.1", "Address to listen at; another than this machine's own needs a token."),
     port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535),
     token_file: Path | None = option(
-        None, f"File with the token that clients must send; default the variable {TOKEN_VARIABLE}, if set."
+        None, f"File with the token of clients; default the variable {TOKEN_VARIABLE}, if set."
     ),
     max_seconds: float = option(120, "Time to answer a request."),
     max_body_mb: int = option(16, "Size of a request in MiB."),

@@ -28,8 +28,7 @@ NOTHING_USABLE, ENDED_EARLY = 1, 3
 
 def synthesize(
     sources: list[Path] = argument(
-        "Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
-        "FILE...",
+        "Files of text, .jsonl files with a 'text' in each line, or folders of these.", "FILE..."
     ),
     out: Path = option(..., "Folder for the results; a run found there resumes."),
     *,
@@ -54,42 +53,24 @@ def synthesize(
         "For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
         "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
     ),
-    chunk_units: int = option(
-        5,
-        "For --strategy link: units of the first part, as in the released code; the paper says 20 sentences.",
-    ),
+    chunk_units: int = option(5, "For link: units of the first part; the paper says 20 sentences."),
     unit_tokens: int = option(20, "For --strategy link: least tokens of a unit; 1 for sentences."),
     per_document: int = option(1, "Most sub-documents of one document.", least=1),
     most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
     seed: int = option(0, "Decides every random choice."),
     language: str = option("en", "Language of the documents and questions, as a code of two letters."),
-    language_probability: float = option(
-        0.8,
-        "Documents are left out if the language is less probable than this; 0 takes every document.",
-        least=0,
-        most=1,
-    ),
+    language_probability: float = option(0.8, "Leave less probable out; 0 takes all.", least=0, most=1),
     keep_boilerplate: bool = option(False, "Also make questions from licences and copyright notices."),
-    against: list[Path] | None = option(
-        None, "Test documents; source documents that share text with them are left out.", "FILE..."
-    ),
-    test_share: float = option(
-        0.0, "Share of documents for test.jsonl instead of train.jsonl.", least=0, most=1
-    ),
+    against: list[Path] | None = option(None, "Leave out sources that share text with these.", "FILE..."),
+    test_share: float = option(0.0, "Share of documents for test.jsonl, not train.jsonl.", least=0, most=1),
     embedder: str = option(
         "sentence-transformers/all-MiniLM-L6-v2",
-        "For --strategy pair: sentence-transformers model that finds similar sentences.",
+        "For --strategy pair: sentence-transformers model of similarity.",
     ),
-    prompts: Path | None = option(
-        None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
-    ),
+    prompts: Path | None = option(None, "Folder of prompts, which replace the package's by name.", "DIR"),
     workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
-    max_requests: int | None = option(
-        None, "Most requests, those of earlier runs in the folder included.", least=0
-    ),
-    max_cost: float | None = option(
-        None, "Most that all of these may cost, in the currency of the prices.", least=0
-    ),
+    max_requests: int | None = option(None, "Most requests, earlier runs in the folder included.", least=0),
+    max_cost: float | None = option(None, "Most that all of these may cost, as priced.", least=0),
     price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
     price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
     requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit.", least=1),
@@ -197,9 +178,7 @@ def _sizes(value: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
 def from_released(
     files: list[Path] = argument("Released files: training files, .jsonl, or test files, .json.", "FILE..."),
     out: Path = option(..., "Question file to write, .jsonl."),
-    tokenizer: Path | None = option(
-        None, "tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the training files hold."
-    ),
+    tokenizer: Path | None = option(None, "tokenizer.json of EleutherAI/gpt-neox-20b, for training files."),
 ) -> None:
     """Convert the files that the paper's authors released, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer

@@ -16,17 +16,13 @@ STEPS_PER_LINE = 20  # without a terminal
 def train(
     out: Path = option(..., "Folder for state, log and checkpoint; a run found there resumes."),
     data: list[Path] | None = option(None, "Files to train on: questions in JSONL (.gz allowed).", "FILE..."),
-    recipe: Path | None = argument(
-        "Recipe; default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
-    ),
+    recipe: Path | None = argument("Default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None),
     base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
     config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
     validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
     device: str = DEVICE,
     threads: int | None = THREADS,
-    workers: int = option(
-        0, "Processes that draw coming steps, so that a GPU does not wait for them.", least=0
-    ),
+    workers: int = option(0, "Processes that draw coming steps, for which a GPU would wait.", least=0),
     progress: bool = option(True, "Show a progress bar."),
 ) -> None:
     """Train the stage that the recipe names, then validate and write checkpoint and model card.
@@ -56,18 +52,11 @@ def train(
 
 def encoder(
     out: Path = option(..., "Folder for the checkpoint, and for the state of an interrupted training."),
-    model: str = option(
-        "minilm",
-        "Encoder to start from: minilm, or a BERT-like sentence-transformers model's folder or Hub id.",
-    ),
-    data: list[Path] = option(
-        ..., "Files with questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."
-    ),
+    model: str = option("minilm", "minilm, or a BERT-like sentence-transformers model's folder or Hub id."),
+    data: list[Path] = option(..., "Questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."),
     base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
     steps: int = option(600, "Training steps; 0 takes the encoder as it is.", least=0),
-    cross_steps: int = option(
-        0, "Steps of a cross-reader; 0 takes the encoder's own, if it has one.", least=0
-    ),
+    cross_steps: int = option(0, "Steps of a cross-reader; 0 takes the encoder's own, if any.", least=0),
     documents: int = option(100, "Documents of each source to train on, at most.", least=1),
     questions: int = option(8, "Held-out questions of each source to weigh on, at most.", least=1),
     seed: int = option(0, "What is drawn."),
