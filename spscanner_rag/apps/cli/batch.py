@@ -15,7 +15,6 @@ from spscanner_rag.apps.cli.options import (
     checked_selection,
     grouped,
     option,
-    shows_progress,
     tell,
 )
 from spscanner_rag.scorers import check_query
@@ -56,7 +55,7 @@ def batch(
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
-    progress: bool | None = PROGRESS,
+    progress: bool = PROGRESS,
 ) -> None:
     """Scan pairs of question and document, or questions on documents, from files into files.
 
@@ -74,7 +73,7 @@ def batch(
         tell(note)
     scanner = computes.scanner(model, segment_tokens)
     identity = identity_of(scanner) | {"dtype": computes.dtype}
-    with progress_bars(shows_progress(progress)) as bars:
+    with progress_bars(progress) as bars:
         show = new_bar(bars, "parts")
         done = run_batch(
             plan,

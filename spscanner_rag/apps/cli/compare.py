@@ -15,7 +15,6 @@ from spscanner_rag.apps.cli.options import (
     RetrieverOptions,
     grouped,
     option,
-    shows_progress,
 )
 from spscanner_rag.files.writing import json_text
 from spscanner_rag.scorers import check_query
@@ -64,7 +63,7 @@ def compare(
     ),
     output: OutputOptions,
     count_tokens: str | None = COUNT_TOKENS,
-    progress: bool | None = PROGRESS,
+    progress: bool = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
@@ -93,7 +92,7 @@ def compare(
     use_threads(computes.threads)
     scorers = {label: scorer_of(own.retriever, computes.loading(own.unit)) for label, own in settings.items()}
     turns = len(documents) * len(scorers)
-    with retriever_progress(shows_progress(progress), turns) as started:
+    with retriever_progress(progress, turns) as started:
         comparisons = compare_together(
             query,
             documents,

@@ -75,7 +75,13 @@ COUNT_TOKENS = option(
     "What counts tokens: a tiktoken encoding such as o200k_base; default a scanner, or the bundled.",
     "ENCODING",
 )
-PROGRESS = option(None, "Show progress; default at a terminal.", names=["--progress/--no-progress"])
+PROGRESS = typer.Option(
+    None,
+    "--progress/--no-progress",
+    help="Progress on standard error; default if it is a terminal.",
+    show_default=False,
+    callback=lambda asked: sys.stderr.isatty() if asked is None else asked,
+)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -285,11 +291,6 @@ def names_in(option: str, value: str) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError(f"{option}: got {value!r}, a name twice; expected each once")
     return names
-
-
-def shows_progress(asked: bool | None) -> bool:
-    """True if progress was asked for, or nothing was said and standard error is a terminal."""
-    return sys.stderr.isatty() if asked is None else asked
 
 
 def tell(message: str) -> None:

@@ -24,17 +24,10 @@ from spscanner_rag.apps.cli.options import (
     checked_selection,
     grouped,
     option,
-    shows_progress,
     tell,
 )
-from spscanner_rag.apps.pages.scanned_document import (
-    ScannedDocument,
-    described,
-    select_together,
-    to_csv,
-    to_lines,
-    to_markdown,
-)
+from spscanner_rag.apps.pages import scanned_document
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.reading import named_kind
 from spscanner_rag.files.writing import json_text
@@ -96,7 +89,7 @@ def scan(
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
     cache: bool = CACHE,
-    progress: bool | None = PROGRESS,
+    progress: bool = PROGRESS,
 ) -> None:
     """Show the sentences of documents that answer a question.
 
@@ -113,24 +106,21 @@ def scan(
         raise ValueError(
             "--query: got none; expected a question: only a terminal asks for one, and shows text"
         )
-    neighbours = context if context is not None else int(output.form is OutputFormat.TEXT)
     selection = checked_selection(
         top_k,
         threshold=threshold,
         max_tokens=max_tokens,
         count_tokens=count_tokens,
-        context=neighbours,
+        context=context if context is not None else int(output.form is OutputFormat.TEXT),
         order=order,
         diversity=diversity,
     )
     kept = ReadCache(cache_folder()) if cache else None
-    documents = output.read(files, kept, shows_progress(progress))
+    documents = output.read(files, kept, progress)
     if output.form is OutputFormat.PDF:
-        from spscanner_rag.apps.pages.highlighted import check_is_pdf
-
-        check_is_pdf(documents)
+        scanned_document.check_is_pdf(documents)
     scanner = computes.scanner(model, segment_tokens, kept)
-    reading = _Reading(scanner, documents, shows_progress(progress))
+    reading = _Reading(scanner, documents, progress)
     for asked in _questions() if query is None else (query,):
         scanned = reading.scanned(asked, selection)
         if order == "score" and output.form is not OutputFormat.JSON:
@@ -167,9 +157,8 @@ class _Reading:
     def _encode(self, meaning: "Meaning") -> None:
         from spscanner_rag.scan.pipeline import Meter
 
-        left = [each for each in self.prepared if not meaning.has(each.sentences)]
-        with self._bar("encoding", left) as show:
-            before = 0
+        left, before = [each for each in self.prepared if not meaning.has(each.sentences)], 0
+        with self._bar("encoding", _tokens(left)) as show:
             for number, each in enumerate(left, 1):
                 size = len(each.input_ids)
                 meter = Meter(partial(show, f"{number:,} of {len(left):,}", before, size))
@@ -177,7 +166,7 @@ class _Reading:
                 before += size
 
     @contextmanager
-    def _bar(self, doing: str, texts: Sequence["PreparedText"]) -> Iterator[Callable[..., None]]:
+    def _bar(self, doing: str, size_of_all: int) -> Iterator[Callable[..., None]]:
         """Within the block, one bar over the tokens of all texts.
 
         What shows it takes the words for the texts, the tokens of those before them and their own, and how much
@@ -187,18 +176,16 @@ class _Reading:
 
         from spscanner_rag.apps.pages.terminal import progress_bars
 
-        columns, size_of_all = (TextColumn("tokens"), TimeRemainingColumn()), _tokens(texts)
-        reports: list[
-            tuple[float, int]
-        ] = []  # when, and how much was read; before the first it was loading, too
-        with progress_bars(self.progress and bool(texts), *columns, transient=True) as bars:
-            task = bars.add_task(doing, total=size_of_all)
+        columns = TextColumn("tokens"), TimeRemainingColumn()
+        with progress_bars(self.progress and size_of_all > 0, *columns, transient=True) as bars:
+            task, first = bars.add_task(doing, total=size_of_all), (0.0, 0)
 
             def show(of: str, before: int, size: int, done: int, total: int) -> None:
-                read = before + size * done // max(total, 1)
+                nonlocal first
+                read, now = before + size * done // max(total, 1), monotonic()
                 bars.update(task, description=f"{doing} {of} documents", completed=read)
-                reports.append((monotonic(), read))
-                seconds, read = reports[-1][0] - reports[0][0], read - reports[0][1]
+                first = first if first[0] else (now, read)  # before, it was loading too
+                seconds, read = now - first[0], read - first[1]
                 if self.told or seconds < MEASURED_SECONDS or not read:
                     return
                 self.told, tokens = True, _tokens(self.prepared)
@@ -214,11 +201,12 @@ class _Reading:
             self.scanner.pipeline.request(query, document.text, prepared.units)._replace(prepared=prepared)
             for document, prepared in zip(self.documents, self.prepared, strict=True)
         ]
-        with self._bar("scanning", self.prepared) as show:
-            report = partial(show, f"{len(texts):,}", 0, _tokens(self.prepared))
+        size = _tokens(self.prepared)
+        with self._bar("scanning", size) as show:
+            report = partial(show, f"{len(texts):,}", 0, size)
             results = self.scanner.scan_many(texts, collection=self.collection, progress=report)
         self.told = True
-        return select_together(self.documents, results, selection)
+        return scanned_document.select_together(self.documents, results, selection)
 
 
 def _tokens(texts: Sequence["PreparedText"]) -> int:
@@ -237,28 +225,22 @@ def _questions() -> Iterator[str]:
 
 
 def _rendered(
-    output: OutputOptions,
-    query: str,
-    model: str,
-    scanned: list[ScannedDocument],
-    offsets: Offsets,
+    output: OutputOptions, query: str, model: str, scanned: list[ScannedDocument], offsets: Offsets
 ) -> str | bytes:
     match output.form:
         case OutputFormat.JSON:
-            return json_text(described(query, model, scanned, offsets))
+            return json_text(scanned_document.described(query, model, scanned, offsets))
         case OutputFormat.LINES:
-            return to_lines(scanned, offsets)
+            return scanned_document.to_lines(scanned, offsets)
         case OutputFormat.PDF:
-            from spscanner_rag.apps.pages.highlighted import highlighted
-
-            copy, notes = highlighted(query, scanned[0])
+            copy, notes = scanned_document.highlighted(query, scanned[0])
             for note in notes:
                 tell(note)
             return copy
         case OutputFormat.CSV:
-            return to_csv(scanned, offsets)
+            return scanned_document.to_csv(scanned, offsets)
         case OutputFormat.MARKDOWN:
-            return to_markdown(query, scanned)
+            return scanned_document.to_markdown(query, scanned)
         case OutputFormat.HTML:
             from spscanner_rag.apps.pages.report import render_report
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from spscanner_rag.apps.cli.options import PROGRESS, argument, option, shows_progress, tell
+from spscanner_rag.apps.cli.options import PROGRESS, argument, option, tell
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def synthesize(
     price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
     price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
     requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit.", least=1),
-    progress: bool | None = PROGRESS,
+    progress: bool = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.lab.llm.asking import Budget, Prices
@@ -113,7 +113,7 @@ def synthesize(
         most=most,
     )
     source_files([*options.sources, *options.against])  # what is missing is reported before any work
-    with _progress(shows_progress(progress)) as show:
+    with _progress(progress) as show:
         summary = making.synthesize(settings, options, out, notify=tell, show=show)
     _write_summary(summary, out)
     if not summary["examples"]:

@@ -1,10 +1,10 @@
 """``spscanner train`` with what it shows, and ``spscanner encoder``."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spscanner_rag.apps.cli.options import DEVICE, THREADS, argument, option
+from spscanner_rag.text.escaping import encodable, unbroken
 
 if TYPE_CHECKING:
     from spscanner_rag.lab.training.loop import StepReport
@@ -68,25 +68,18 @@ def encoder(
     A tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`) is not trained on: on these
     the weights of the cosines beside the scanner's own logits are fitted. The same command resumes.
     """
-    from spscanner_rag.apps.pages.terminal import line_of, open_console
     from spscanner_rag.baselines.dense import installed
     from spscanner_rag.lab.evidence.questions import read_documents
     from spscanner_rag.lab.training.meaning_weights import put_into_checkpoint
     from spscanner_rag.scan.devices import use_threads
 
     use_threads(threads)
-    console = open_console(sys.stderr)
-
-    def say(message: str) -> None:
-        if progress:
-            console.print(line_of(console, message), soft_wrap=True)
-
     put_into_checkpoint(
         installed(model),
         base,
         list(read_documents(data)),
         out,
-        say,
+        TrainingView(steps, progress).preparing,
         steps=steps,
         cross_steps=cross_steps,
         most_documents=documents,
@@ -131,9 +124,4 @@ class TrainingView:
 
     def _print(self, line: str) -> None:
         """Print a line, which may hold names of sources and files."""
-        from rich.text import Text
-
-        from spscanner_rag.text.escaping import encodable, unbroken
-
-        shown = encodable(unbroken(line), self._console.encoding)
-        self._console.print(Text(shown), soft_wrap=True)
+        self._console.print(encodable(unbroken(line), self._console.encoding), soft_wrap=True)

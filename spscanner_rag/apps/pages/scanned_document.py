@@ -1,8 +1,9 @@
-"""A document with its scores and selected sentences, and all of them as JSON, CSV and Markdown."""
+"""A document with its scores and selected sentences, and all of them as JSON, CSV, Markdown and marks in a PDF."""
 
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spscanner_rag.files.documents import TextFile, name_of
+from spscanner_rag.files.reading import bytes_of
 from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.scan_result import Together
 from spscanner_rag.results.sentences import Offsets, counted
@@ -173,3 +175,30 @@ def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
     if left := sum(not each.picks for each in scanned) if len(scanned) > 1 else 0:
         lines += ["", f"No sentence was selected in {left} of {len(scanned)} documents."]
     return "\n".join(lines) + "\n"
+
+
+def check_is_pdf(documents: Sequence[TextFile]) -> None:
+    """Raise ``ValueError`` unless there is one document, a PDF that can be read again."""
+    if len(documents) != 1:
+        raise ValueError(f"--out: got {len(documents)} documents for a PDF; expected one PDF: name it alone")
+    name = name_of(documents[0].path)
+    if documents[0].words is None or name != documents[0].path:
+        raise ValueError(
+            f"--out: got {name} for a PDF; expected the file of a PDF; write --out page.html instead"
+        )
+
+
+def highlighted(query: str, scanned: ScannedDocument) -> tuple[bytes, tuple[str, ...]]:
+    """The copy, with question, rank and score as a note of each pick; and what has to be said about it."""
+    from spscanner_rag.files.readers.pdf_passages import Mark, marked_copy
+
+    document, ranks = scanned.document, scanned.ranks
+    marks = [
+        Mark(
+            document.boxes(pick.start, pick.end),
+            f"{query}\n{ranks[pick.start]} of {len(scanned.picks)}, score {pick.score:.3f}",
+            math.sqrt(pick.score),
+        )
+        for pick in scanned.picks
+    ]
+    return marked_copy(document.path, bytes_of(document.path), marks)
