@@ -39,7 +39,6 @@ class NameParts(NamedTuple):
     kind: str
     model: str  # "" if the name has none
     scorers: tuple[str, ...]  # names of what it is made of: what a hybrid adds, the stages of a cascade
-
     bound: Mapping[str, int]  # ``best`` or ``tokens``, after the @ of a cascade; empty if there is none
 
     @classmethod
