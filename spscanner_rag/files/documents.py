@@ -115,11 +115,7 @@ class TextFile:
         """Where a span stands on the pages of a PDF: a rectangle for each line; empty for other files."""
         if self.words is None:
             return ()
-        return boxes_of(self.words, start, end, self._page_number)
-
-    def _page_number(self, offset: int) -> int:
-        page = self.page(offset)
-        return page.number if page else 1
+        return boxes_of(self.words, start, end, lambda at: page.number if (page := self.page(at)) else 1)
 
     def page_metadata(self, page: PageStart) -> dict[str, str]:
         """What a framework's document of a page of `page_texts` has beside its number, for the boxes of results.

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,7 @@ def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out")
     if out.is_dir():
         raise ValueError(f"{option} {out}: got a folder; expected a file: add a file name")
     if not out.parent.is_dir():
-        raise ValueError(
-            f"{option} {out}: there is no folder {out.parent}; expected an existing one: create it"
-        )
+        raise ValueError(f"{option} {out}: there is no folder {out.parent}; expected one: create it")
     if not os.access(out if is_special(out) else out.resolve().parent, os.W_OK):
         raise ValueError(f"{option} {out}: no permission to write; expected a writable place: choose another")
     for path in inputs:
@@ -156,8 +153,11 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
     with telling_of_full_disks(path), path.open("a+b", buffering=0) as file:
-        whole = _whole_bytes(file)
-        if whole < file.seek(0, os.SEEK_END):  # who wrote this was killed
+        whole = size = file.seek(0, os.SEEK_END)
+        if size:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                whole = content.rfind(b"\n") + 1
+        if whole < size:  # who wrote this was killed
             file.truncate(whole)
         try:
             while written < len(lines):
@@ -167,14 +167,6 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
                 file.truncate(whole)
             raise
     return whole
-
-
-def _whole_bytes(file: FileIO) -> int:
-    """The length of a file up to the end of its last complete line."""
-    if not file.seek(0, os.SEEK_END):
-        return 0
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return content.rfind(b"\n") + 1
 
 
 class OtherRunError(ValueError):
