@@ -30,10 +30,9 @@ ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))  # metadata keys whose valu
 _SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
 _PAGES = ("page", "page_number", "page_label")
 
-# Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
-_PLACES = ("start_index", "end_index", "chunk_index")
-_STORE_IDS = ("_id", "_collection_name", "chunk_id", "pk")
-_OF_THE_STORE = frozenset((*_SCORES, *ALL_SCORE_KEYS, *_STORE_IDS))
+# Keys whose values differ between the chunks of one document: scores, ids in a store, and offsets.
+_OF_THE_STORE = ALL_SCORE_KEYS.union(_SCORES, ("_id", "_collection_name", "chunk_id", "pk"))
+_OF_A_CHUNK = _OF_THE_STORE.union(("start_index", "end_index", "chunk_index"))
 
 
 def start_of(document: Document) -> int | None:
@@ -57,13 +56,8 @@ def _number(value: object) -> float | None:
 
 def parent_name(document: Document) -> str:
     """The same for a document and all of its chunks, since splitters copy the metadata."""
-    return digest(
-        {
-            key: value
-            for key, value in document.metadata.items()
-            if key not in _OF_THE_STORE and key not in _PLACES and not key.startswith("spscanner_")
-        }
-    )
+    own = {key: value for key, value in document.metadata.items() if key not in _OF_A_CHUNK}
+    return digest({key: value for key, value in own.items() if not key.startswith("spscanner_")})
 
 
 def group_of(document: Document, document_key: str | None) -> str | None:
@@ -189,10 +183,7 @@ def read(
 
 
 class Wholes:
-    """Finds the whole document that a chunk was cut from, by id, else by metadata, else by ``document_key``.
-
-    It must contain the chunk's text.
-    """
+    """Finds the whole document, with a chunk's text, that it was cut from: by id, metadata or ``document_key``."""
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
         self.documents = documents

@@ -107,10 +107,7 @@ class Answer(ABC, Generic[Item, Result]):
         return result_metadata(self.metadata_of(text.items[piece])) | own
 
     def place(self, hit: Hit, text: ReadText[Item]) -> dict[str, Any]:
-        """Return metadata on where a sentence stands: its rectangles on the pages, by the words of its items.
-
-        And the last page that it runs over to, with its span there.
-        """
+        """Return metadata on a sentence's rectangles, and on the last page that it runs over to."""
         places = list(text.joined.places(hit.start, hit.end))
         given = [self.metadata_of(text.items[place.piece]) for place in places]
         boxes = [list(box) for own, at in zip(given, places, strict=True) for box in _boxes(own, at)]
@@ -145,10 +142,7 @@ class KeptPiece:
 
 
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
-    """The pieces in which the hits lie, in the order of their first hit.
-
-    A sentence counts for the smallest pieces that contain it, or those that it runs over; no text is kept twice.
-    """
+    """The smallest pieces that contain the hits, or those they run over, by first hit; no text is kept twice."""
     kept: dict[tuple[int, int], KeptPiece] = {}
     for hit in hits:
         for number, span in _owners(texts[hit.joined], hit.start, hit.end):

@@ -184,11 +184,7 @@ def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapp
 
 
 def in_reading_order(pieces: Mapping[int, Piece]) -> list[int]:
-    """Sort the indices of the pieces of one source into reading order, by ``start``.
-
-    One without goes after the nearest earlier piece in its chain of links that has one, else before the nearest
-    later one. Chains without any come last, in the order given.
-    """
+    """The indices of one source's pieces by ``start``, else by that of the nearest earlier or later linked one."""
     order: dict[int, tuple[float, int, int]] = {}
     for chain in _chains(pieces):
         starts = (pieces[number].start for number in chain)
@@ -303,10 +299,7 @@ def overlap(before: str, after: str) -> int:
 
 
 def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[int]:
-    """Indices of the texts, each directly followed by the one that begins with its end, if there is one.
-
-    The longest overlap counts, then the order given; chains are ordered by their first member that is ``placed``.
-    """
+    """Indices of the texts, each before the one that begins with most of its end; chains by what is ``placed``."""
     if all(overlap(before, after) for before, after in pairwise(texts)):
         return list(range(len(texts)))
     beginnings: dict[str, list[int]] = {}

@@ -251,10 +251,7 @@ class _NodeHost(Host[NodeWithScore]):
 
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-    """Nodes as a corpus holds them; index nodes get the object that ``objects`` has for them.
-
-    Raises ``TypeError`` for anything else, and ``ValueError`` if two different ones have one id.
-    """
+    """Nodes, of which no two different ones may have one id, as held; index nodes with what ``objects`` has."""
     own = []
     for number, node in enumerate(nodes):
         if not isinstance(node, BaseNode):
