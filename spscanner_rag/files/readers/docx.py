@@ -123,11 +123,9 @@ class Package:
         for one in () if root is None else root.iter("{*}Relationship"):
             kind = one.get("Type", "").rsplit("/", 1)[-1]
             path = posixpath.normpath(posixpath.join("/", folder, one.get("Target", "")))[1:]
-            named = (
-                kind in _KINDS and one.get("TargetMode") != "External" and path in self._archive.NameToInfo
-            )
-            if named and kind not in found:
-                found[kind] = path
+            is_here = one.get("TargetMode") != "External" and path in self._archive.NameToInfo
+            if is_here and kind in _KINDS:
+                found.setdefault(kind, path)
         return found
 
 
@@ -221,14 +219,13 @@ class _List(NamedTuple):
 def _levels(element: Element, path: str) -> dict[int, _Level]:
     found = {}
     for number, one in _children(element, path, "ilvl"):
-        text = one.find("w:lvlText", NAMES)
-        after = one.find("w:lvlRestart", NAMES)
+        text, after = (one.find(path, NAMES) for path in ("w:lvlText", "w:lvlRestart"))
         found[whole_number(number, LAST_LEVEL)] = _Level(
             whole_number(value(one, "w:start"), _MOST_NUMBER, 1),
             value(one, "w:numFmt") or "decimal",
-            None if text is None else attribute(text, "val")[:_LONGEST_LABEL],
+            None if text is None else value(text)[:_LONGEST_LABEL],
             is_on(one, "w:isLgl"),
-            None if after is None else whole_number(attribute(after, "val"), LAST_LEVEL),
+            None if after is None else whole_number(value(after), LAST_LEVEL),
             value(one, "w:pStyle"),
         )
     return found
@@ -278,8 +275,9 @@ class Lists:
                 counted.pop(deeper, None)
         if at.format == "bullet":
             return "- "
-        default = ".".join(f"%{each + 1}" for each in range(level + 1)) + "."
-        text = default if at.text is None else at.text
+        text = at.text
+        if text is None:
+            text = "".join(f"%{each + 1}." for each in range(level + 1))
 
         def shown(place: re.Match[str]) -> str:
             of = int(place[1]) - 1

@@ -194,7 +194,6 @@ class DroppedError(Exception):
 class Prompt:
     """A prompt without the material: what to do, what to write, and the version of the wording."""
 
-    name: str
     version: str
     instructions: str
     closing: str
@@ -274,11 +273,11 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
             raise ValueError(
                 f"{file}: expected a first line 'version: NAME', then instructions, a line ===, and a closing"
             )
-        prompts[name] = Prompt(name, first.removeprefix(_VERSION).strip(), instructions, closing)
+        prompts[name] = Prompt(first.removeprefix(_VERSION).strip(), instructions, closing)
     return prompts
 
 
 def prompts_digest(prompts: Mapping[str, Prompt]) -> str:
     """Return a digest of the wording of all prompts."""
-    content = "\0".join(f"{p.name}\0{p.version}\0{p.instructions}\0{p.closing}" for p in prompts.values())
+    content = "\0".join(f"{name}\0{p.version}\0{p.instructions}\0{p.closing}" for name, p in prompts.items())
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()

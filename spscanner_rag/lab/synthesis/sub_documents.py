@@ -327,8 +327,8 @@ class Supply:
         slots = min(settings.per_document, max(1, int(tokens // size)))
         for slot in range(slots):
             low, high = len(text) * slot // slots, len(text) * (slot + 1) // slots
-            start = draw.randint(low, max(low, high - int(size * width)))
-            start = 0 if tokens <= size else start
+            drawn = draw.randint(low, max(low, high - int(size * width)))
+            start = 0 if tokens <= size else drawn
             stop = min(high, start + int(1.5 * size * width) + 2_000)
             sentences = self._sentences(text, start, stop, size, segmenter)
             if sum(sentence.tokens for sentence in sentences) < least:
