@@ -96,11 +96,9 @@ def synthesize(
         boilerplate=not keep_boilerplate,
         test_share=test_share,
     )
+    prices = Prices(price_prompt, price_reply)
     budget = Budget(
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
-        per_minute=requests_per_minute,
+        prices=prices, max_requests=max_requests, max_cost=max_cost, per_minute=requests_per_minute
     )
     options = making.RunOptions(
         sources=tuple(sources),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
+from spscanner_rag.apps.cli.evaluation_run import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
 from spscanner_rag.apps.pages.scanned_document import (
     ScannedDocument,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.cli.evaluation_output import first_sentence, render_evaluation, show_result
+from spscanner_rag.apps.cli.evaluation_run import first_sentence, render_evaluation, show_result
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result, Table, verdicts
 from spscanner_rag.lab.evaluation.settings import Setting
