@@ -29,7 +29,7 @@ from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.sentences import SentenceEncoder, TextEncoder
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel

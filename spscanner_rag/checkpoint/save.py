@@ -41,7 +41,7 @@ from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
 from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.encoder.bert import SCALE, grouped, restored
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import first_line
 

@@ -1,13 +1,16 @@
-"""BM25 of units, of the text around them and of whole texts, and the moments that put scores on one scale."""
+"""An inverted index of the units of texts as plain arrays, and BM25 by its counts.
+
+BM25 of units, of the text around them and of whole texts, and the moments that put scores on one scale.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.postings import QueryCounts, counts_of_texts
+T = TypeVar("T", bound=np.generic)
 
 BM25_K1, BM25_B = 1.5, 0.75
 
@@ -17,6 +20,167 @@ with the question, so that the deviation is small, and the best z-score grows wi
 
 REACH = (1, 3, 8)
 """Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
+_MOST_TIMES = 2**16 - 1
+
+
+class Postings(NamedTuple):
+    """The units that contain each word; never changed. 6 bytes a posting: a distinct word of a unit."""
+
+    words: NDArray[np.int32]  # (distinct words,) numbers in a vocabulary, increasing
+    stops: NDArray[np.int64]  # (distinct words + 1,): postings stops[i] to stops[i + 1] are those of words[i]
+    units: NDArray[np.int32]  # (postings,) increasing for each word
+    times: NDArray[np.uint16]  # (postings,) how often the unit contains the word, at most 65,535
+    words_per_unit: NDArray[np.int32]  # (units,)
+    text_stops: NDArray[np.int64]  # (texts + 1,): text i has the units text_stops[i] to text_stops[i + 1]
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        return len(self.words_per_unit)
+
+
+class QueryCounts(NamedTuple):
+    """Counts of each stem of a query in each unit, listing only the pairs that occur, by unit, then stem."""
+
+    units: NDArray[np.int64]  # (pairs,)
+    stems: NDArray[np.int64]  # (pairs,) index among the query's stems
+    times: NDArray[np.int64]  # (pairs,)
+    n_stems: int
+    words_per_unit: NDArray[np.float64]  # (units,) words of every unit, of the query or not
+    text_starts: NDArray[np.int64]  # (texts,) first unit of each text, in increasing order
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        return len(self.words_per_unit)
+
+
+def counts_of_texts(counts: QueryCounts) -> QueryCounts:
+    """The same counts with each text as a single unit."""
+    n_texts = len(counts.text_starts)
+    text = np.searchsorted(counts.text_starts, counts.units, side="right") - 1  # (pairs,)
+    pairs, place = np.unique(text * max(counts.n_stems, 1) + counts.stems, return_inverse=True)
+    sums = np.concatenate([[0.0], np.cumsum(counts.words_per_unit)])
+    stops = np.append(counts.text_starts, np.int64(counts.n_units))
+    return QueryCounts(
+        pairs // max(counts.n_stems, 1),
+        pairs % max(counts.n_stems, 1),
+        np.bincount(place, counts.times, minlength=len(pairs)).astype(np.int64),
+        counts.n_stems,
+        np.diff(sums[stops]) if n_texts else np.zeros(0),
+        np.arange(n_texts),
+    )
+
+
+def text_postings(numbers: NDArray[np.int32], units: NDArray[np.int32], n_units: int) -> Postings:
+    """Index one text: for each of its words, (words,), its number in the vocabulary and its unit."""
+    n = max(n_units, 1)
+    pairs, times = np.unique(numbers.astype(np.int64) * n + units, return_counts=True)
+    return _indexed(
+        (pairs // n).astype(np.int32),
+        (pairs % n).astype(np.int32),
+        np.minimum(times, _MOST_TIMES).astype(np.uint16),
+        np.bincount(units, minlength=n_units).astype(np.int32),
+        np.array([0, n_units], np.int64),
+    )
+
+
+def merged(parts: Sequence[Postings]) -> Postings:
+    """The postings of several sets of texts as one, in order, sorted by word."""
+    firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
+    stops = [part.text_stops[1:] + first for part, first in zip(parts, firsts, strict=False)]
+    return _indexed(
+        _joined([_word_of_each(part) for part in parts], np.int32),
+        _joined([part.units + np.int32(first) for part, first in zip(parts, firsts, strict=False)], np.int32),
+        _joined([part.times for part in parts], np.uint16),
+        _joined([part.words_per_unit for part in parts], np.int32),
+        _joined([np.zeros(1, np.int64), *stops], np.int64),
+    )
+
+
+def kept_texts(postings: Postings, kept: NDArray[np.bool_]) -> Postings:
+    """The postings of those texts for which ``kept``, (texts,), is true."""
+    sizes = np.diff(postings.text_stops)
+    live = np.repeat(kept, sizes)  # (units,)
+    number = np.cumsum(live) - 1  # (units,)
+    mask = live[postings.units]
+    return _indexed(
+        _word_of_each(postings)[mask],
+        number[postings.units[mask]].astype(np.int32),
+        postings.times[mask],
+        postings.words_per_unit[live],
+        np.cumsum([0, *sizes[kept]], dtype=np.int64),
+    )
+
+
+def count_stems(postings: Postings, columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
+    """Count the query's stems in every unit; ``columns``, (vocabulary,), has each word's stem, else -1."""
+    n = max(n_stems, 1)
+    cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for place in np.flatnonzero(columns[postings.words] >= 0):
+        own = slice(int(postings.stops[place]), int(postings.stops[place + 1]))
+        cells.append(postings.units[own].astype(np.int64) * n + columns[postings.words[place]])
+        times.append(postings.times[own].astype(np.int64))
+    pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+    together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
+    words_per_unit = postings.words_per_unit.astype(np.float64)
+    return QueryCounts(pairs // n, pairs % n, together, n_stems, words_per_unit, postings.text_stops[:-1])
+
+
+def check(postings: Postings, n_words: int, n_texts: int) -> None:
+    """Raise ``ValueError`` unless the arrays fit together, a vocabulary of ``n_words`` and ``n_texts`` texts."""
+    arrays: dict[str, NDArray[Any]] = postings._asdict()
+    for (name, array), kind in zip(arrays.items(), "iiiuii", strict=True):
+        if array.ndim != 1 or array.dtype.kind != kind or (name.endswith("stops") and not len(array)):
+            raise ValueError(
+                f"{name} of the index is {array.dtype} of shape {array.shape}; expected integers"
+            )
+    words, stops, units, times, _, text_stops = postings
+
+    def cuts(places: NDArray[np.int64], parts: int, last: int) -> bool:
+        ends = len(places) == parts + 1 and places[0] == 0 and places[-1] == last
+        return bool(ends and (np.diff(places) >= 0).all())
+
+    sound = {
+        "words": not len(words) or (words[0] >= 0 and words[-1] < n_words and (np.diff(words) > 0).all()),
+        "stops": cuts(stops, len(words), len(units)),
+        "units": not len(units) or 0 <= units.min() <= units.max() < postings.n_units,
+        "times": len(times) == len(units),
+        "text_stops": cuts(text_stops, n_texts, postings.n_units),
+    }
+    if wrong := [name for name, right in sound.items() if not right]:
+        raise ValueError(
+            f"{wrong[0]} of the index does not fit its other arrays; it is damaged: make it again"
+        )
+
+
+def _indexed(
+    words: NDArray[np.int32],
+    units: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    words_per_unit: NDArray[np.int32],
+    text_stops: NDArray[np.int64],
+) -> Postings:
+    """Sort postings by word; those of one word are in the order of their units already."""
+    order = np.argsort(words, kind="stable")
+    words = words[order]
+    first = np.flatnonzero(np.diff(words, prepend=np.int32(-1)))  # of the postings of each word
+    return Postings(
+        words[first],
+        np.append(first, len(words)).astype(np.int64),
+        units[order],
+        times[order],
+        words_per_unit,
+        text_stops,
+    )
+
+
+def _word_of_each(postings: Postings) -> NDArray[np.int32]:
+    return np.repeat(postings.words, np.diff(postings.stops))
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type[T]) -> NDArray[T]:
+    return np.concatenate([np.zeros(0, dtype), *arrays]).astype(dtype, copy=False)
 
 
 class Moments(NamedTuple):

@@ -8,11 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.bm25 import REACH, best_of_texts
+from spscanner_rag.lexical.bm25 import REACH, Postings, best_of_texts, check, kept_texts, merged
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores
-from spscanner_rag.lexical.postings import Postings, check, kept_texts, merged
-from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import QueryOnWords, Stems, TextWords, index_words, query_stems, rows_of
+from spscanner_rag.lexical.words import (
+    QueryOnWords,
+    Stems,
+    TextWords,
+    WordVectors,
+    index_words,
+    query_stems,
+    rows_of,
+)
 from spscanner_rag.text.languages import ENGLISH, LANGUAGES
 
 N_SCORES = 1 + len(REACH)

@@ -23,6 +23,8 @@ from spscanner_rag.lexical.bm25 import (
     BM25_K1,
     REACH,
     Moments,
+    Postings,
+    QueryCounts,
     TextStatistics,
     bm25_scores,
     moments_of,
@@ -32,9 +34,7 @@ from spscanner_rag.lexical.bm25 import (
     text_scores,
     text_statistics,
 )
-from spscanner_rag.lexical.postings import Postings, QueryCounts
-from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import QueryOnWords, TextWords, index_words, query_words
+from spscanner_rag.lexical.words import QueryOnWords, TextWords, WordVectors, index_words, query_words
 from spscanner_rag.text.languages import ENGLISH
 
 MATCH_FEATURES: Final = 4  # numbers that the soft channel gives each token: see `LexicalMatch.token_features`

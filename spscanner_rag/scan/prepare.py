@@ -18,8 +18,7 @@ from spscanner_rag.lexical.match import (
     match_query,
     query_features,
 )
-from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import TextWords, index_words
+from spscanner_rag.lexical.words import TextWords, WordVectors, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.blocks import Block, segment_blocks, turns_of
 from spscanner_rag.text.folding import fold_units, folded

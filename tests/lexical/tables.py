@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 
 
 def table_of(words: Sequence[str], vectors: NDArray[np.floating[Any]], source: str = "") -> WordVectors:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from spscanner_rag.lexical.bm25 import REACH, Moments
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, lexical_scores
-from spscanner_rag.lexical.word_vectors import WordVectors
-from spscanner_rag.lexical.words import query_stems, query_words, stems_of
+from spscanner_rag.lexical.words import WordVectors, query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
 from tests.lexical.tables import similarities, table_of

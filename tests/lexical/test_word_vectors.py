@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical import word_vectors
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 from tests.lexical.tables import similarities, table_of
 
 WORDS = ("repair", "mend", "ship", "über", "船", "7")

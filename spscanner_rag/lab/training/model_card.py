@@ -9,7 +9,7 @@ from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.checkpoint.config import LEXICAL_PARTS
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line
 

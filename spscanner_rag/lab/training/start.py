@@ -24,7 +24,7 @@ from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.whole_file import current_files, whole_file
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 
 _LEXICAL = ("match", "prior", "surroundings", "soft", "least_units")
