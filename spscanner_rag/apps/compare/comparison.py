@@ -180,11 +180,7 @@ class _Answer(NamedTuple):
 
 
 def _ask(
-    query: str,
-    documents: Sequence[TextFile],
-    scorer: Scorer,
-    number: int,
-    started: Callable[[], object],
+    query: str, documents: Sequence[TextFile], scorer: Scorer, number: int, started: Callable[[], object]
 ) -> list[_Answer]:
     """Ask one retriever a question on each document; its picks are the best over all of them."""
     collection = None
