@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 2**29
 """Of all entries; those that were used least recently make room."""
 
-_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile)
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib.error)
 
 
 def cache_folder() -> Path:
@@ -71,7 +72,15 @@ class ReadCache:
         made_by = f"{_readers()} {Path(path).suffix.lower()} "
         entry = self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
         with suppress(*_DAMAGED):
-            return self._text(path, entry)
+            text, blocks, pages, notes, words = json.loads(gzip.decompress(_used(entry)))
+            return TextFile(
+                path,
+                str(text),
+                tuple(map(block_of, blocks)),
+                tuple(PageStart(*page) for page in pages),
+                tuple(notes),
+                None if words is None else np.array(words, np.int32).reshape(-1, 6),
+            )
         document = read_bytes(path, data, progress=progress)
         words = None if document.words is None else document.words.tolist()
         content = [document.text, document.blocks, document.pages, document.notes, words]
@@ -82,12 +91,11 @@ class ReadCache:
         """The vectors that an encoder made of the sentences with this digest, if they are kept."""
         from spscanner_rag.encoder.sentences import SentenceVectors
 
-        entry = self._vectors(encoder, key)
-        with suppress(*_DAMAGED), np.load(BytesIO(entry.read_bytes()), allow_pickle=False) as arrays:
+        entry = self._entry_of(encoder, key)
+        with suppress(*_DAMAGED), np.load(BytesIO(_used(entry)), allow_pickle=False) as arrays:
             rows, scales = arrays["rows"], arrays["scales"]
             fit = rows.ndim == 2 and scales.shape == rows.shape[:1]
             if fit and (rows.dtype, scales.dtype) == (np.int8, np.float16):
-                self._used(entry)
                 return SentenceVectors(rows, scales)
         return None
 
@@ -95,42 +103,29 @@ class ReadCache:
         """Keep the vectors of a text's sentences."""
         content = BytesIO()
         np.savez(content, rows=vectors.rows, scales=vectors.scales)
-        self._keep(self._vectors(encoder, key), content.getvalue())
+        self._keep(self._entry_of(encoder, key), content.getvalue())
 
-    def _vectors(self, encoder: str, key: str) -> Path:
+    def _entry_of(self, encoder: str, key: str) -> Path:
         name = sha256(f"{__version__} {encoder} {key}".encode()).hexdigest()
         return self.folder / f"vectors-{name}.npz"
-
-    def _text(self, path: str, entry: Path) -> TextFile:
-        text, blocks, pages, notes, words = json.loads(gzip.decompress(entry.read_bytes()))
-        self._used(entry)
-        return TextFile(
-            path,
-            str(text),
-            tuple(map(block_of, blocks)),
-            tuple(PageStart(*page) for page in pages),
-            tuple(notes),
-            None if words is None else np.array(words, np.int32).reshape(-1, 6),
-        )
-
-    def _used(self, entry: Path) -> None:
-        with suppress(OSError):
-            os.utime(entry)
 
     def _keep(self, entry: Path, content: bytes) -> None:
         if len(content) > self.most_bytes:
             return
         with suppress(OSError):
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            self._make_room(len(content))
+            entries = [(one.stat().st_mtime, one.stat().st_size, one.path) for one in os.scandir(self.folder)]
+            held = sum(size for _, size, _ in entries) + len(content)
+            for _, size, path in sorted(entries):
+                if held > self.most_bytes:
+                    held -= size
+                    with suppress(OSError):  # another program may have removed it
+                        os.unlink(path)
             write_whole(entry, content)
 
-    def _make_room(self, needed: int) -> None:
-        entries = [(one.stat().st_mtime, one.stat().st_size, one.path) for one in os.scandir(self.folder)]
-        held = sum(size for _, size, _ in entries)
-        for _, size, path in sorted(entries):
-            if held + needed <= self.most_bytes:
-                return
-            held -= size
-            with suppress(OSError):  # another program may have removed it
-                os.unlink(path)
+
+def _used(entry: Path) -> bytes:
+    """What was kept; it is the last used now."""
+    with suppress(OSError):
+        os.utime(entry)
+    return entry.read_bytes()

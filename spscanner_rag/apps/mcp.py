@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Annotated, Any, NamedTuple, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from anyio import NoEventLoopError, from_thread
 from mcp.server import MCPServer
@@ -85,11 +85,8 @@ class Found(TypedDict):
     cursor: str | None
 
 
-class _Read(NamedTuple):
-    """The documents that were read for a question, and their sentences' scores."""
-
-    documents: list[TextFile]
-    results: list[ScanResult]
+_Read = list[tuple[TextFile, ScanResult]]
+"""The documents that were read for a question, and their sentences' scores."""
 
 
 class Library:
@@ -147,7 +144,7 @@ class Library:
         if match is None:
             raise ValueError(f"id: got {id!r:.80}; expected that of a passage that was found")
         path, start, end = match[1], int(match[2]), int(match[3])
-        kept = (TextFile("", one.text) for read in list(self._kept.values()) for one in read.results)
+        kept = (one for read in list(self._kept.values()) for one, _ in read if not one.path)
         given = [self._document(path)] if path else kept
         document = next((one for one in given if _digest_of(one.text[start:end])[:8] == match[4]), None)
         if document is None:
@@ -205,7 +202,7 @@ class Library:
             progress=alive.scanned,
             cancelled=alive,
         )
-        return _Read(chosen, results)
+        return list(zip(chosen, results, strict=True))
 
     def _found(
         self, question: str, documents: list[TextFile], notes: list[str], max_tokens: int, cursor: str,
@@ -216,15 +213,12 @@ class Library:
         first = _start_of(cursor, key)
         with self._reading:
             read = self._kept.pop(key, None) or self._read_for(question, documents, alive)
-            while (
-                sum(len(one.text) for kept in self._kept.values() for one in kept.results) > KEPT_CHARACTERS
-            ):
+            while sum(len(one.text) for kept in self._kept.values() for one, _ in kept) > KEPT_CHARACTERS:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = read
-        if left := len(documents) - len(read.documents):
+        if left := len(documents) - len(read):
             notes = [f"{left:,} documents that are less likely to answer: name one to read it", *notes]
-        documents, results = read
-        ranked = Together(results).select(Selection(top_k=None, order="score"))
+        ranked = Together([result for _, result in read]).select(Selection(top_k=None, order="score"))
         shown = [one_line(re.sub(self._prefixes, "", note))[: max_tokens // 10] for note in notes[:3]]
         shown += [f"and {len(notes) - 3:,} more"] if len(notes) > 3 else []
 
@@ -232,14 +226,14 @@ class Library:
             """The answer with so many passages, or with one that was cut."""
             entries: dict[int, FoundDocument] = {}
             for index, passage in ranked[first : first + number]:
-                document, said = documents[index], results[index].answerable
+                document, said = read[index][0], read[index][1].answerable
                 new = FoundDocument(path=document.path, characters=len(document.text), passages=[])
                 if said is not None:
                     new["answerable"] = round(said, 3)
                 place = own or _place_of(document, passage.start, passage.end)
                 entries.setdefault(index, new)["passages"].append(place | {"score": round(passage.score, 4)})
             return Found(
-                documents=list(entries.values()), documents_read=len(documents), not_read=shown,
+                documents=list(entries.values()), documents_read=len(read), not_read=shown,
                 passages_left=len(ranked) - first - number, cursor=f"{first + number}-{key}",
             )  # fmt: skip
 
@@ -249,7 +243,7 @@ class Library:
         if most > 0 and not fits:
             index, passage = ranked[first]
             around = self._tokens(answer(1, FoundPassage(id="", text="", start=0, end=0)))
-            found = answer(1, self._cut(documents[index], passage.start, passage.end, max_tokens - around))
+            found = answer(1, self._cut(read[index][0], passage.start, passage.end, max_tokens - around))
         if found["passages_left"] <= 0:
             found |= {"cursor": None, "passages_left": 0}
         return found

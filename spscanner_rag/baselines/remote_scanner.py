@@ -26,10 +26,11 @@ from spscanner_rag.scorers import (
     check_query,
     checked_logits,
     never,
+    words_together,
 )
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Segmenter, Unit, readable, units_of
+from spscanner_rag.text.units import Unit, readable, units_of
 
 if TYPE_CHECKING:
     import httpx
@@ -99,16 +100,11 @@ class RemoteScanner:
         """True if logits depend on the other texts of a collection."""
         return bool(self._model["uses_collection"])
 
-    @property
-    def segmenter(self) -> Segmenter:
-        """What cuts a text: sentences are cut here, other units of the server's checkpoint by the server."""
-        plain = SentenceSegmenter()
-        return plain if self._model["segmenter"] == plain.name else self
-
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units of the server's checkpoint."""
-        if self.segmenter is not self:
-            return self.segmenter.segment(text)
+        """Cut a text into the units of the server's checkpoint: sentences here, other units by the server."""
+        plain = SentenceSegmenter()
+        if self._model["segmenter"] == plain.name:
+            return plain.segment(text)
         most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
         with self._replied("POST", "/v1/segment", {"texts": [text]}, most) as reply:
             (units,) = reply["units"]
@@ -158,10 +154,7 @@ class RemoteScanner:
             check_query(query)
         batches = list(self._batches(requests))
         if together and collection is None and len(batches) > 1:
-            texts = [[unit.model_text for unit in units] for _, _, units in requests]
-            from spscanner_rag.lexical import collection_index
-
-            collection = await asyncio.to_thread(collection_index.CollectionIndex.of, texts)
+            collection = await asyncio.to_thread(words_together, self, [units for _, _, units in requests])
         digest = None if collection is None else await self._sent(collection)
         total, done, logits = sum(len(text) for _, text, _ in requests), 0, []
         for batch in batches:

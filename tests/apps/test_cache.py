@@ -102,8 +102,9 @@ def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:
         lambda data: data[: len(data) // 2],
         lambda data: b"\0" * len(data),
         lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+        lambda data: data[:12] + bytes([data[12] ^ 255] * 20) + data[32:],
     ],
-    ids=["cut", "zeros", "flipped"],
+    ids=["cut", "zeros", "flipped", "overwritten"],
 )
 def test_a_damaged_entry_is_made_again(kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]) -> None:
     kept.read(page)

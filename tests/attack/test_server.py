@@ -24,11 +24,11 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving import access, service
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.reading_queue import Job
+from spscanner_rag.apps.serving.service import Job
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
-from tests.apps.cli.serving import serving
+from tests.apps.cli.test_serve import serving
 from tests.apps.serving.conftest import POSTED, Asking, connected, running, serve, wait_until
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_requests import Hostile, hostile_request

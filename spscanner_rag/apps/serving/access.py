@@ -150,14 +150,13 @@ class Access:
         return RefusedError(413, f"the body is larger than {most} bytes; split the request")
 
     def _record(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
-        route = scope.get("route")
         client = scope.get("client")
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "id": str(uuid4()),
             "client": client[0] if client else None,
             "method": scope["method"],
-            "path": getattr(route, "path", "other"),
+            "path": getattr(scope.get("route"), "path", "other"),
             "status": answer.status or 500,
             "milliseconds": round(seconds * 1000, 1),
             "bytes_received": answer.received,
@@ -189,14 +188,10 @@ class _Answer:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """Give the body that was read once more, then whatever the server says: that the client went away."""
-    given = False
+    again: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return again.pop() if again else await receive()
 
     return replay
 
@@ -229,7 +224,7 @@ class _Connection(H11Protocol):
             (one for one in self.connections if isinstance(one, _Connection) and one._is_silent),
             key=lambda one: one._silent_since,
         )
-        own = [one for one in silent if one._address == self._address]
+        own = [one for one in silent if one.client and self.client and one.client[0] == self.client[0]]
         for found, most in ((own, SILENT_OF_ADDRESS), (silent, SILENT)):
             if len(found) > most:
                 found[0].transport.close()
@@ -242,10 +237,6 @@ class _Connection(H11Protocol):
     @property
     def _is_silent(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
-
-    @property
-    def _address(self) -> str | None:
-        return self.client[0] if self.client else None
 
     def _wait_for_request(self) -> None:
         self._silent_since = now = time.monotonic()

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.apps.cli.serving import Serving, serving
 
 
 class Output(NamedTuple):
@@ -96,9 +94,3 @@ def scan(run: Run, checkpoint: Path) -> Run:
         )
 
     return scan
-
-
-@pytest.fixture
-def served(tiny_checkpoint: Path) -> Serving:
-    """Starts servers of a tiny checkpoint."""
-    return partial(serving, tiny_checkpoint)

@@ -14,8 +14,7 @@ from starlette.applications import Starlette
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.access import Limits, config_of
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.reading_queue import ReadingQueue
-from spscanner_rag.apps.serving.service import Service
+from spscanner_rag.apps.serving.service import ReadingQueue, Service
 
 POSTED = "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.access import Limits, RefusedError
-from spscanner_rag.apps.serving.reading_queue import LONG_PASSES, Job, ReadingQueue, _SharedMeter
+from spscanner_rag.apps.serving.service import LONG_PASSES, Job, ReadingQueue, _SharedMeter
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors, Step
 from spscanner_rag.scan.pipeline import Pipeline, ScanRequest

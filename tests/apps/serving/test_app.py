@@ -1,5 +1,6 @@
 """The routes, asked over a real connection: Cohere's and TEI's forms, scans, units, the page, and bad requests."""
 
+import asyncio
 import base64
 import json
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cohere
@@ -16,10 +18,9 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of, style_and_script
 from spscanner_rag.apps.pages.report import REPORT
-from spscanner_rag.apps.serving import reading_queue, routes, service
+from spscanner_rag.apps.serving import app, service
 from spscanner_rag.apps.serving.access import RefusedError
-from spscanner_rag.apps.serving.reading_queue import ReadingQueue
-from spscanner_rag.apps.serving.service import Kept
+from spscanner_rag.apps.serving.service import Kept, ReadingQueue
 from spscanner_rag.checkpoint.file_access import fingerprint
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -287,10 +288,10 @@ def test_what_was_prepared_is_not_read_again(
 ) -> None:
     client, read, encoded_texts = serve(), [], []
     for name in ("_read", "_cut"):
-        own = getattr(routes, name)
-        monkeypatch.setattr(routes, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
-    encode = reading_queue._encode
-    monkeypatch.setattr(reading_queue, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
+        own = getattr(app, name)
+        monkeypatch.setattr(app, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
+    encode = service._encode
+    monkeypatch.setattr(service, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
     for _ in range(2):
         assert client.post("/v1/prepare", json=given).status_code == 204
     assert asked(client, **given)["page"].count("<mark ") >= 1
@@ -321,7 +322,18 @@ def test_a_pdf_is_shown_as_its_pages_with_the_marks(
     def refused(*_: object) -> None:
         raise RefusedError(429, "too many requests are waiting")
 
-    monkeypatch.setattr(routes, "pictures_of", refused)
+    monkeypatch.setattr(app, "pictures_of", refused)
     without = asked(client, file=data, name="log.pdf", top_k=1)["page"]
     assert "<figure" not in without
     assert without.count("<mark ") == 1
+
+
+def test_freed_memory_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [0, 0]
+    library = SimpleNamespace(malloc_trim=lambda kept: left.pop())
+    monkeypatch.setattr(app.sys, "platform", "linux")
+    monkeypatch.setattr(app.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(app, "TRIM_SECONDS", 0)
+    with pytest.raises(IndexError):
+        asyncio.run(app.give_back_memory())
+    assert left == []

@@ -1,12 +1,10 @@
-"""Bounds of what a body and freed memory may take."""
+"""Bounds of what a body may take."""
 
-import asyncio
 import json
-from types import SimpleNamespace
 
 import pytest
 
-from spscanner_rag.apps.serving import app, schemas
+from spscanner_rag.apps.serving import schemas
 from spscanner_rag.apps.serving.access import RefusedError
 from spscanner_rag.apps.serving.schemas import Body, CohereRerank, Scan, Score, SeveralTexts
 
@@ -44,14 +42,3 @@ def test_strings_without_an_end_are_counted_in_one_pass(end: str, monkeypatch: p
     monkeypatch.setattr(schemas, "MOST_VALUES", 10)
     with pytest.raises(RefusedError):
         Scan.parsed(('{"query":[' + "1," * 9 + end + LARGE + '"' + end).encode())
-
-
-def test_freed_memory_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [0, 0]
-    library = SimpleNamespace(malloc_trim=lambda kept: left.pop())
-    monkeypatch.setattr(app.sys, "platform", "linux")
-    monkeypatch.setattr(app.ctypes, "CDLL", lambda name: library)
-    monkeypatch.setattr(app, "TRIM_SECONDS", 0)
-    with pytest.raises(IndexError):
-        asyncio.run(app.give_back_memory())
-    assert left == []
