@@ -42,7 +42,7 @@ def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object],
     """Queries and tokens per second of each kind, and its time in times of the first; there are no bounds."""
     import torch
 
-    from spscanner_rag.checkpoint.hub import locate
+    from spscanner_rag.checkpoint.file_access import locate
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 
     tokenizer = read_tokenizer(locate(None) / "tokenizer.json")

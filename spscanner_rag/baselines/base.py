@@ -241,7 +241,7 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool
     A folder that is not ``trusted`` must name no other functions than torch's activations.
     """
     # These import torch, which BM25 does not need.
-    from spscanner_rag.checkpoint.hub import is_local_path
+    from spscanner_rag.checkpoint.file_access import is_local_path
     from spscanner_rag.mamba2.backends import compute_in_forks
     from spscanner_rag.text.escaping import first_line
 

@@ -19,8 +19,7 @@ from torch.nn import functional as F
 from spscanner_rag.baselines.base import Pair, Pointwise, Scores, UnitKind, check_whole, load_by_library
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, canonical_name
 from spscanner_rag.checkpoint.config import read_config as read_mamba2_config
-from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.checkpoint.hub import HubOptions
+from spscanner_rag.checkpoint.file_access import CheckpointError, HubOptions
 from spscanner_rag.checkpoint.load import Layout, load_checkpoint
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint.config import ScannerSettings
-    from spscanner_rag.checkpoint.file_access import CheckpointError
-    from spscanner_rag.checkpoint.hub import local_folder, locate
+    from spscanner_rag.checkpoint.file_access import CheckpointError, local_folder, locate
     from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model, new_model
 
 __all__ = [
@@ -24,7 +23,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
     # Whoever writes a file whole imports this package, and loading needs torch, which is slow to import.
-    for module in ("file_access", "config", "hub", "load", "save") if name in __all__ else ():
+    for module in ("file_access", "config", "load", "save") if name in __all__ else ():
         if hasattr(found := import_module(f"{__name__}.{module}"), name):
             return getattr(found, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,16 +17,18 @@ from spscanner_rag.checkpoint.file_access import (
     TOKENIZER,
     Check,
     CheckpointError,
+    HubOptions,
+    download_weights,
     faults_of,
     fingerprint,
+    local_path,
     read_bytes,
     read_json,
 )
-from spscanner_rag.checkpoint.hub import HubOptions, download_weights, local_path
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
-from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.meaning import CrossReader
 from spscanner_rag.encoder.sentences import TokenEncoder
 
 _POOLING: Final = "1_Pooling/config.json"

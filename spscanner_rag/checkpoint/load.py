@@ -18,12 +18,13 @@ from spscanner_rag.checkpoint.file_access import (
     WORD_VECTORS,
     CheckpointError,
     Digests,
+    HubOptions,
     faults_of,
     fingerprint,
+    locate,
     read_json,
     read_word_vectors,
 )
-from spscanner_rag.checkpoint.hub import HubOptions, locate
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.whole_file import current_files

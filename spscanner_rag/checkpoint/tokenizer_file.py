@@ -8,8 +8,15 @@ from typing import Any, Final, Unpack
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import TOKENIZER, Check, CheckpointError, read_bytes
-from spscanner_rag.checkpoint.hub import HubOptions, download, local_path
+from spscanner_rag.checkpoint.file_access import (
+    TOKENIZER,
+    Check,
+    CheckpointError,
+    HubOptions,
+    download,
+    local_path,
+    read_bytes,
+)
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.escaping import first_line
 from spscanner_rag.text.tokenization import is_fault_of_tokenizers

@@ -1,15 +1,19 @@
-"""The files of a checkpoint: opened only if they are regular files, read only up to a size."""
+"""The files of a checkpoint: found on this machine or on the Hub, opened, read and verified."""
 
 import os
 from pathlib import Path
+from typing import Any
 
+import huggingface_hub
 import pytest
+from huggingface_hub import errors
 
-from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.checkpoint import file_access, load_checkpoint, locate
 from spscanner_rag.checkpoint.encoder_file import read_encoder
 from spscanner_rag.checkpoint.file_access import LARGEST_JSON, CheckpointError, read_json, read_word_vectors
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-from tests.checkpoint.conftest import FILES, refused, remove_digests
+from spscanner_rag.mamba2.model import ScannerModel
+from tests.checkpoint.conftest import COMMIT, FILES, assert_same_weights, fill_cache, refused, remove_digests
 
 KINDS = {
     "a folder, a pipe": os.mkfifo,
@@ -64,3 +68,121 @@ def test_a_message_is_one_short_line_whatever_a_file_holds() -> None:
     long = str(CheckpointError(f"{'9' * 100_000}; expected less"))
     assert len(long) < 2100
     assert long.endswith("9; expected less")
+
+
+SECRET = "hf_very_secret"
+
+
+def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_access, "_BUNDLED", folder)
+    monkeypatch.chdir(tmp_path)
+    assert locate(None) == locate("default") == folder
+    assert load_checkpoint().source == "default"
+    (tmp_path / "default").mkdir()  # a folder that is called so is meant
+    assert locate("default") == Path("default")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        *((name, f"{name}: no such folder; expected the folder of a checkpoint")
+          for name in ("./absent", "absent", "a/b/c", Path("absent"))),
+        (Path(__file__), "a file; expected the folder"),
+        *((name, "expected a folder, a Hub id owner/name, or None") for name in ("", 17, b"x")),
+    ],
+)  # fmt: skip
+def test_what_is_no_folder(name: Any, message: str) -> None:
+    with refused(message):
+        locate(name)
+
+
+def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerModel) -> None:
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
+    loaded = load_checkpoint(
+        "owner/name", cache_dir=tmp_path / "cache", local_files_only=True, token="hf_secret"
+    )
+    assert_same_weights(loaded.model, model)
+    assert (loaded.source, loaded.folder) == ("owner/name", snapshot)
+    assert "hf_secret" not in repr(loaded)
+
+
+def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
+    options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}
+    assert locate("owner/name", revision=COMMIT, **options) == snapshot
+    with refused("outgoing traffic has been disabled"):
+        locate("owner/name", revision="v2", **options)
+
+
+def test_what_the_client_is_asked(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(repository: str, **kwargs: Any) -> str:
+        asked.append({"repository": repository} | kwargs)
+        return str(found)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
+    found = folder
+    options: dict[str, Any] = {"token": SECRET, "cache_dir": tmp_path, "local_files_only": True}
+    locate("owner/name", revision="v1", **options)
+    assert asked[0].pop("tqdm_class")(total=3, disable=False).disable
+    patterns = asked[0].pop("allow_patterns")
+    assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(patterns)
+    assert asked == [{"repository": "owner/name", "revision": "v1"} | options]
+    assert "pytorch_model.bin" not in patterns
+    found = tmp_path / COMMIT  # without weights: pickles are fetched last, of the same commit
+    found.mkdir()
+    locate("owner/name", revision="v1", **options)
+    assert [each["revision"] for each in asked] == ["v1", "v1", COMMIT]
+    assert "pytorch_model.bin" in asked[2]["allow_patterns"]
+
+
+def test_an_option_that_does_not_exist(folder: Path) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tokne'"):
+        locate(folder, tokne="hf_secret")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tokne'"):
+        load_checkpoint(folder, tokne="hf_secret")  # type: ignore[call-arg]
+
+
+class Answer:
+    """As much of an HTTP response as the Hub client's exceptions keep."""
+
+    headers: dict[str, str] = {}  # noqa: RUF012
+    request = f"GET with authorization {SECRET}"
+    status_code = 503
+
+
+def http_error(kind: type[errors.HfHubHTTPError]) -> errors.HfHubHTTPError:
+    return kind(f"refused for {SECRET}\nsecond line", response=Answer())  # type: ignore[arg-type]
+
+
+def looked_up(cause: Exception) -> Exception:
+    error = errors.LocalEntryNotFoundError("Cannot find an appropriate cached snapshot folder")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (http_error(errors.GatedRepoError), r"GatedRepoError: refused for \*\*\* second line"),
+        (looked_up(http_error(errors.HfHubHTTPError)), "HfHubHTTPError: refused"),
+        (looked_up(ConnectionError("no route")), "ConnectionError: no route"),
+        (errors.LocalEntryNotFoundError("Cannot find a snapshot"), "Cannot find a snapshot; check name, revision"),
+        (OSError(f"disk full while using {SECRET}\nmore"), r"OSError: disk full while using \*\*\* more; check"),
+        (RuntimeError("x" * 10_000 + SECRET), "pass a local folder that holds it"),
+    ],
+)  # fmt: skip
+def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
+    def fail(*args: Any, **kwargs: Any) -> str:
+        raise error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        file_access.download("owner/name", ("config.json",), revision="v9", token=SECRET)
+    assert str(caught.value).startswith("cannot get owner/name from the Hugging Face Hub: ")
+    assert "\n" not in str(caught.value)
+    assert SECRET not in str(caught.value)
+    # the original error holds the request, and with it the token
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize, softplus
 
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
-from spscanner_rag.encoder.cross_reader import CrossReader, Sentences, laid_around
+from spscanner_rag.encoder.meaning import CrossReader, Sentences, laid_around
 from spscanner_rag.encoder.sentences import WINDOW_TOKENS, SentenceVectors, TokenEncoder, TokenizedSentences
 from spscanner_rag.lab.evidence.questions import Document, is_held_out
 from spscanner_rag.lab.training.loop import Trainer

@@ -16,8 +16,14 @@ from torch.nn.functional import softplus
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint
 from spscanner_rag.encoder.bert import restored
-from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.meaning import LOWEST, Meaning, MeaningWeights, one_answers, unrelated_cosines
+from spscanner_rag.encoder.meaning import (
+    LOWEST,
+    CrossReader,
+    Meaning,
+    MeaningWeights,
+    one_answers,
+    unrelated_cosines,
+)
 from spscanner_rag.lab.evidence.calibration import fit_platt
 from spscanner_rag.lab.evidence.questions import Document, Question, by_document, sample_questions
 from spscanner_rag.lab.training import Notify
