@@ -48,30 +48,50 @@ def sources(found: list[NodeWithScore]) -> set[str]:
     return {n.node.ref_doc_id or "" for n in found}
 
 
+@pytest.mark.parametrize("kept", ["ids", "file"])
 def test_documents_of_what_a_retriever_finds_are_read_whole(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, caplog: pytest.LogCaptureFixture
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, kept: str
 ) -> None:
-    (whole,) = [one for one in documents if one.node_id == "harbour"]
-    first = Fixed([NodeWithScore(node=[c for c in chunks if c.ref_doc_id == "harbour"][-1], score=0.5)])
+    """Also where the documents were read anew, and got other ids than those that a store has."""
+    wholes = [document.model_copy(deep=True) for document in documents]
+    found = [chunk.model_copy(deep=True) for chunk in chunks if chunk.ref_doc_id == "harbour"][-1:]
+    for node in [*wholes, *found]:
+        if kept != "ids" and node in wholes:
+            node.id_ = f"anew {node.id_}"
+        if kept == "file":
+            node.metadata["file_path"] = f"{node.ref_doc_id or node.node_id}".removeprefix("anew ")
+    first = Fixed([NodeWithScore(node=node, score=0.5) for node in found])
     options: dict[str, Any] = {"scorer": word_scorer, "similarity_top_k": None}
+    (whole,) = [one for one in wholes if one.node_id.endswith("harbour")]
     expected = [n.node.text for n in SPScannerRetriever([whole], **options).retrieve(QUERY)]
     for retriever in (
-        SPScannerRetriever(retriever=first, documents=documents, **options),
-        SPScannerRetriever.from_documents(documents, first_stage=first, **options),
+        SPScannerRetriever(retriever=first, documents=wholes, **options),
+        SPScannerRetriever.from_documents(wholes, first_stage=first, **options),
     ):
         got = retriever.retrieve(QUERY)
         assert sorted(n.node.text for n in got) == sorted(expected)
-        assert sources(got) == {"harbour"}
-    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, documents=documents)
+        assert sources(got) == {whole.node_id}
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, documents=wholes)
     for one in post.postprocess_nodes(first.nodes, query_str=QUERY):
         assert whole.text[one.node.start_char_idx : one.node.end_char_idx] == one.node.text
         assert one.node.ref_doc_id == whole.node_id
         assert one.document_score == max(n.score or 0 for n in got)
-    assert not caplog.text
-    anew = [Document(text=one.text) for one in documents]
-    alone = SPScannerRetriever(retriever=first, documents=anew, **options).retrieve(QUERY)
-    assert len(alone) < len(expected)
-    assert "none of what was found is of the 2 documents" in caplog.text  # read again, they have other ids
+
+
+def test_a_text_of_several_documents_is_read_in_none(
+    documents: list[Document], word_scorer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    twins = [documents[0].model_copy(update={"id_": name}) for name in "ab"]
+    loose = TextNode(text=documents[0].text[:60], id_="n", metadata={"file_path": "a"})
+    other = TextNode(text=documents[0].text[:60], id_="o", metadata={"file_path": "b"})
+    for whole in twins:
+        whole.metadata = {"file_path": "a"}
+    for node, wholes in ((loose, twins), (other, twins), (other, documents)):
+        retriever = SPScannerRetriever(
+            retriever=Fixed([NodeWithScore(node=node)]), documents=wholes, scorer=word_scorer
+        )
+        assert sources(retriever.retrieve(QUERY)) == {node.node_id}
+        assert f"none of what was found is of the {len(wholes)} documents" in caplog.text
 
 
 def test_deleting_whole_texts(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:

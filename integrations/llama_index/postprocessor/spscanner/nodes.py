@@ -84,8 +84,7 @@ def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
         return value if isinstance(value, str | int | float | None) else repr(value)
     if page_label(node.metadata, _PAGES) is None:
         return None
-    named = ((key, node.metadata.get(key)) for key in _FILES)
-    return next(((key, str(name)) for key, name in named if name), None)
+    return next(iter(_files_of(node)), None)
 
 
 def read_nodes(
@@ -96,7 +95,8 @@ def read_nodes(
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
     """Join the nodes of each document or `group_of`, in its whole text if that is at hand."""
-    pieces, owners = _pieces(nodes, document_key)
+    wholes = WholeDocuments(documents.values())
+    pieces, owners = _pieces([wholes.tied(scored) for scored in nodes] if documents else nodes, document_key)
     sources: dict[Hashable, str] = {}
     if group_by == "node":
         pieces = [replace(piece, group=number) for number, piece in enumerate(pieces)]
@@ -105,6 +105,34 @@ def read_nodes(
         texts = ((name, _whole_text(name, documents, docstore)) for name in names)
         sources.update((name, text) for name, text in texts if text)
     return [ReadText(joined, owners) for joined in join_pieces(pieces, sources)]
+
+
+class WholeDocuments:
+    """Finds the document of a node whose SOURCE is none of them: the only one of its file that has its text."""
+
+    def __init__(self, documents: Iterable[BaseNode]) -> None:
+        self._ids, self._of_file = set[str](), dict[tuple[str, str], list[BaseNode]]()
+        for document in documents:
+            self._ids.add(source_id(document))
+            for file in _files_of(document):
+                self._of_file.setdefault(file, []).append(document)
+
+    def tied(self, scored: NodeWithScore) -> NodeWithScore:
+        """The node; a chunk of a document that was read again, and has another id now, as a chunk of that."""
+        node, text = scored.node, text_of(scored.node)
+        if source_id(node) in self._ids:
+            return scored
+        among = next((self._of_file[file] for file in _files_of(node) if file in self._of_file), [])
+        found = {source_id(whole): whole for whole in among if text and text in text_of(whole)}
+        if len(found) != 1:
+            return scored
+        source = {NodeRelationship.SOURCE: found.popitem()[1].as_related_node_info()}
+        own = node.model_copy(update={"relationships": {**node.relationships, **source}})
+        return scored.model_copy(update={"node": own})
+
+
+def _files_of(node: BaseNode) -> list[tuple[str, str]]:
+    return [(key, str(node.metadata[key])) for key in _FILES if node.metadata.get(key)]
 
 
 def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseNode]:

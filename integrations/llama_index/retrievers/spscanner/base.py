@@ -21,7 +21,15 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from pydantic import SkipValidation
 
 from llama_index.postprocessor.spscanner.base import dispatcher
-from llama_index.postprocessor.spscanner.nodes import AUTO, NodeAnswer, by_id, kind_of, read_nodes, source_id
+from llama_index.postprocessor.spscanner.nodes import (
+    AUTO,
+    NodeAnswer,
+    WholeDocuments,
+    by_id,
+    kind_of,
+    read_nodes,
+    source_id,
+)
 from spscanner_rag.retrieval import HeldCorpus, Hit, Host, ReadText, RetrieverFields, check_json
 from spscanner_rag.scorers import Cancelled, check_query, never
 
@@ -229,7 +237,8 @@ class _NodeHost(Host[NodeWithScore]):
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
         numbers = {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
-        return lambda scored: numbers.get(source_id(scored.node))
+        wholes = WholeDocuments(item.node for item in items)
+        return lambda scored: numbers.get(source_id(wholes.tied(scored).node))
 
     def score(self, found: Sequence[NodeWithScore]) -> float | None:
         return max((scored.score for scored in found if scored.score is not None), default=None)
