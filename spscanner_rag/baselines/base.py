@@ -207,11 +207,6 @@ class TextCache(Generic[T]):
                 self._kept.popitem(last=False)
         return value
 
-    def values(self) -> list[T]:
-        """The values that are kept now."""
-        with self._lock:
-            return list(self._kept.values())
-
     def __reduce__(self) -> tuple[type["TextCache[T]"], tuple[int]]:
         return TextCache, (self.keep_texts,)
 

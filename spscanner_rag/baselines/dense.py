@@ -219,11 +219,6 @@ class Dense(Embedding[Scores]):
         """The model that embeds the units, if it is a sentence-transformers model; else None."""
         return self._passages.model
 
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of the vectors that are kept for further questions."""
-        return sum(vectors.nbytes for vectors in self._made.values())
-
     def _read(self, text: str, units: Sequence[Unit]) -> Scores:
         return embed_checked(self._passages.passages, self.passages_of(text, units))
 

@@ -41,13 +41,11 @@ CHANCE = 0.05  # a difference with a smaller p is significant
 
 Column = tuple[str, int | None]  # a metric and its k
 
-_DIGITS = {"tokens": 0, "seconds": 2, "peak_megabytes": 0, "documents_read": 0, "tokens_read": 0,
-           "index_megabytes": 2}  # fmt: skip
+_DIGITS = {"tokens": 0, "seconds": 2, "peak_megabytes": 0, "documents_read": 0, "tokens_read": 0}
 _COSTS: dict[str, Column] = {
     "documents": ("documents_read", None),
     "tokens": ("tokens_read", None),
     "seconds": ("seconds", None),
-    "index MB": ("index_megabytes", None),
 }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.combined import Cascade
 from spscanner_rag.baselines.propositions import Propositions
-from spscanner_rag.lab.evaluation.corpora import Corpus, CorpusUnits, Pool, asked_of, read_of
+from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, asked_of, read_of
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import length_bin
@@ -156,7 +156,6 @@ class Ask:
             logits = units.scores(scorer, queries, read, answers=answers)
         seconds = (time.perf_counter() - begun) / len(queries)
         if self.together:
-            costs["index_megabytes"] = index_megabytes(scorer, units, collection)
             costs["documents_read"] = len(read)
         costs["seconds"] = seconds
         if (peak := memory.megabytes()) is not None:
@@ -335,25 +334,6 @@ def recall_by_position(
         f"recall_by_position@{k}@{part + 1}": float(seen[part] / there[part])
         for part in np.flatnonzero(there)
     }
-
-
-def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int]) -> float:
-    """Megabytes that a retriever keeps of a corpus between questions: vectors, keys, values, counts of words.
-
-    The parts of a hybrid and the stages of a cascade add up; the counts of words, which all of them share, count
-    once. A remote scanner's words are counted here and sent to its server.
-    """
-    parts = list(_parts(scorer))
-    counts = any(getattr(part, "uses_collection", False) for part in parts if not hasattr(part, "scorers"))
-    counts = counts and getattr(scorer, "uses_collection", False)
-    words = sum(array.nbytes for array in units.index(collection).postings) if counts else 0
-    return (words + sum(getattr(part, "index_bytes", 0) for part in parts)) / 1e6
-
-
-def _parts(scorer: object) -> Iterator[object]:
-    yield scorer
-    for part in getattr(scorer, "scorers", ()):
-        yield from _parts(part)
 
 
 class PeakMemory:

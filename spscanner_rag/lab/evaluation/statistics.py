@@ -106,8 +106,7 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
     "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
     "recall_by_position@k". "tokens", "seconds" (per question), "peak_megabytes" (of the process),
-    "documents_read" and "tokens_read" (for a question that is asked of a corpus) and "index_megabytes" are not
-    shares.
+    "documents_read" and "tokens_read" (for a question that is asked of a corpus) are not shares.
     """
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():

@@ -60,11 +60,6 @@ class BlockSearch(Baseline):
             self.model = BlockSearchModel.from_pretrained(model, dtype=dtype, device=place)
         self._corpora: TextCache[DocumentKeys] = TextCache(keep_texts)
 
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of the keys and values that are kept for further questions."""
-        return sum(part.nbytes for kept in self._corpora.values() for part in (*kept.keys, *kept.values))
-
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> list[Scores]:
         """The numbers of `logits_of`, (units,) for each text; the texts of one query are one corpus."""
         asked: dict[str, list[int]] = {}

@@ -118,7 +118,7 @@ def test_ir_measures_agrees_on_our_run_files(
     )
     read = {record.metrics["documents_read"] for record in file.records.values()}
     assert read == {8 if first_stage == "none" else 3}
-    assert result.tables[0].head[-1] == "index MB"
+    assert result.tables[0].head[-1] == "seconds"
     before, path = run.read_bytes(), tmp_path / "out" / "records.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))  # of an interrupted run
     file = RecordFile(tmp_path / "out", study.arguments)

@@ -191,7 +191,7 @@ def test_records_of_documents(tmp_path: Path) -> None:
         assert record.metrics["recall_by_length@0"] == record.metrics["recall@10"]
         places = [name for name in record.metrics if name.startswith("recall_by_position@10@")]
         assert places == [f"recall_by_position@10@{1 if record.qid == 'q0' else 5}"]
-        assert not record.metrics.keys() & {"documents_read", "index_megabytes", "document_mrr"}
+        assert not record.metrics.keys() & {"documents_read", "document_mrr"}
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert [Record.read(line) for line in lines] == records
 
