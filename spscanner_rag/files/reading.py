@@ -32,7 +32,7 @@ class Format(NamedTuple):
 
     endings: str
     most_bytes: int
-    read: Callable[[str, bytes], TextFile]
+    read: Callable[[bytes], TextFile]
     keeps_text: bool = False  # the text is that of the file
 
 
@@ -101,22 +101,25 @@ def read_bytes(
 
     ``check`` is called while a PDF or a large file is read, and may raise to end it.
     """
-    name = name_of(path)
-    kind = kind_of(name, path, data)
-    if len(data) > FORMATS[kind].most_bytes:
-        raise _too_large(name, len(data), kind)
-    if not data or data.isspace():
-        raise _empty(name, bool(data), "text")
-    if seconds is None:
-        seconds = seconds_for(data)
-    if kind == "PDF":
-        made = read_pdf(name, data, seconds, check, progress)
-    elif _unpacked(kind, data) > AT_ONCE_BYTES:
-        made = _read_apart(kind, name, data, seconds, check)
-    else:
-        made = FORMATS[kind].read(name, data)
-    if not made.text or made.text.isspace():
-        raise _empty(name, bool(made.text), kind)
+    try:
+        kind = _kind_of(path, data)
+        if len(data) > FORMATS[kind].most_bytes:
+            raise _too_large(len(data), kind)
+        if not data or data.isspace():
+            raise _empty(bool(data), "text")
+        if seconds is None:
+            seconds = seconds_for(data)
+        if kind == "PDF":
+            made = read_pdf(data, seconds, check, progress)
+        elif _unpacked(kind, data) > AT_ONCE_BYTES:
+            made = _read_apart(kind, data, seconds, check)
+        else:
+            made = FORMATS[kind].read(data)
+        if not made.text or made.text.isspace():
+            raise _empty(bool(made.text), kind)
+    except (ImportError, ValueError) as error:
+        refusal = ImportError if isinstance(error, ImportError) else ValueError
+        raise refusal(f"{name_of(path)}: {error}") from error.__cause__
     return replace(made, path=path)
 
 
@@ -127,29 +130,26 @@ def _unpacked(kind: Kind, data: bytes) -> int:
     return len(data) * (4 if kind == "Markdown" else 1)  # whose parser needs 500 bytes for each short line
 
 
-def _read_apart(
-    kind: Kind, name: str, data: bytes, seconds: float, check: Callable[[], None] | None
-) -> TextFile:
+def _read_apart(kind: Kind, data: bytes, seconds: float, check: Callable[[], None] | None) -> TextFile:
     blocks: list[Block] = []
     whole: Record | None = None
     for record in read_apart(_records, data, seconds, check, kind):
         if "refused" in record:
-            raise (ImportError if record["missing"] else ValueError)(name + record["refused"])
+            raise (ImportError if record["missing"] else ValueError)(record["refused"])
         blocks += map(block_of, record.get("blocks", ()))
         whole = record
     if whole is None or "text" not in whole:
         raise ValueError(
-            f"{name}: got {kind} that takes more than {seconds:.0f} seconds, or too much memory; expected less: "
-            "split it"
+            f"got {kind} that takes more than {seconds:.0f} seconds, or too much memory; expected less: split it"
         )
-    text = decoded(name, data) if whole["text"] is None else whole["text"]
+    text = decoded(data) if whole["text"] is None else whole["text"]
     return TextFile("", text, tuple(blocks))
 
 
 def _records(data: bytes, kind: Kind) -> Iterator[Record]:
     """In a process of its own: the blocks of a document, and then its text."""
     try:
-        made = FORMATS[kind].read("", data)
+        made = FORMATS[kind].read(data)
     except (ValueError, ImportError) as error:
         yield {"refused": str(error), "missing": isinstance(error, ImportError)}
         return
@@ -210,27 +210,20 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], lis
     a link that leads out of the folder.
     """
     root = os.path.join(os.path.realpath(folder), "")
-    known: list[str] = []
-    others: list[str] = []
-    no_files: list[str] = []
-    links: list[str] = []
+    found: list[str] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(name for name in names if not name.startswith(".")):
-            path = os.path.join(parent, name)
-            if not name.lower().endswith(endings):
-                others.append(path)
-            elif not os.path.isfile(path):
-                no_files.append(path)
-            else:
-                known.append(path)
-                if not (real := os.path.realpath(path)).startswith(root):
-                    links.append(f"{path} to {real}")
+        found += [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]
+    named = [path for path in found if path.lower().endswith(endings)]
+    known = [path for path in named if os.path.isfile(path)]
+    others = [path for path in found if not path.lower().endswith(endings)]
     notes = []
-    if no_files:
+    if no_files := [path for path in named if not os.path.isfile(path)]:
         notes.append(f"left out: {len(no_files):,} that are no regular files, such as {no_files[0]}")
-    if links:
-        notes.append(f"{folder}: {len(links):,} links lead out of it, such as {links[0]}")
+    if links := [path for path in known if not os.path.realpath(path).startswith(root)]:
+        notes.append(
+            f"{folder}: {len(links):,} links lead out of it, such as {links[0]} to {os.path.realpath(links[0])}"
+        )
     return known, others, notes
 
 
@@ -255,7 +248,7 @@ def bytes_of(path: str) -> bytes:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable file") from None
     if size > most:
-        raise _too_large(path, size, kind or "text")
+        raise ValueError(f"{path}: {_too_large(size, kind or 'text')}")
     if len(data) != size:
         raise ValueError(
             f"{path}: got another size than the {size:,} bytes it had; expected a file that does not change "
@@ -264,18 +257,16 @@ def bytes_of(path: str) -> bytes:
     return data
 
 
-def _too_large(name: str, size: int, kind: Kind) -> ValueError:
-    return ValueError(
-        f"{name}: got {size / 2**20:,.0f} MiB; expected at most {FORMATS[kind].most_bytes / 2**20:.0f} MiB of "
-        f"{kind}: split it"
-    )
+def _too_large(size: int, kind: Kind) -> ValueError:
+    most = FORMATS[kind].most_bytes / _MIB
+    return ValueError(f"got {size / _MIB:,.0f} MiB; expected at most {most:.0f} MiB of {kind}: split it")
 
 
-def _empty(name: str, has_content: bool, kind: Kind) -> ValueError:
+def _empty(has_content: bool, kind: Kind) -> ValueError:
     got = "only white space" if has_content else "an empty file"
     if kind in ("HTML", "DOCX", "subtitles"):
         got = f"{kind} without text"
-    return ValueError(f"{name}: got {got}; expected text to scan: check that it is the right file")
+    return ValueError(f"got {got}; expected text to scan: check that it is the right file")
 
 
 def named_kind(path: str) -> Kind | None:
@@ -283,7 +274,7 @@ def named_kind(path: str) -> Kind | None:
     return KINDS.get(PurePath(path).suffix.lower())
 
 
-def kind_of(name: str, path: str, data: bytes) -> Kind:
+def _kind_of(path: str, data: bytes) -> Kind:
     """The kind of a file; ``ValueError`` for one without a reader, or other than its ending says."""
     said, seen = named_kind(path), _seen(data)
     if seen == "HTML" and said not in (None, "HTML", "PDF", "DOCX"):
@@ -292,17 +283,13 @@ def kind_of(name: str, path: str, data: bytes) -> Kind:
         kind: Kind = seen  # type: ignore[assignment]
         if said not in (None, kind):
             right = next(ending for ending, other in KINDS.items() if other == kind)
-            raise ValueError(
-                f"{name}: got {kind}; expected {said}, as its ending says: give it the ending {right}"
-            )
+            raise ValueError(f"got {kind}; expected {said}, as its ending says: give it the ending {right}")
         return kind
     if seen is not None:
-        raise ValueError(
-            f"{name}: got {seen}; expected text, Markdown, HTML, PDF or DOCX: save it as one of these"
-        )
+        raise ValueError(f"got {seen}; expected text, Markdown, HTML, PDF or DOCX: save it as one of these")
     if said in ("PDF", "DOCX") and data:
         raise ValueError(
-            f"{name}: got a file that does not begin as {said} does; expected {said}, as its ending says: check "
+            f"got a file that does not begin as {said} does; expected {said}, as its ending says: check "
             "that it was saved whole, or give it the ending of what it is"
         )
     return said or "text"

@@ -125,7 +125,6 @@ def test_unknown_units_are_refused(unit: Any, message: str) -> None:
 
 
 TABLES = read_markdown(
-    "tables.md",
     b"""# Prices
 
 It rained in the harbour.

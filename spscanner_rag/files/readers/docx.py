@@ -480,18 +480,18 @@ def _text_of(element: Element) -> str:
 _BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, EOFError, OSError)
 
 
-def read_docx(name: str, data: bytes) -> TextFile:
+def read_docx(data: bytes) -> TextFile:
     """Read a Word document; ``ValueError`` if broken or too large, ``ImportError`` without lxml."""
-    etree = needed("lxml.etree", f"{name}: reading DOCX", "files")
+    etree = needed("lxml.etree", "reading DOCX", "files")
     try:
         with archive_of(data) as archive:
             return _read(Package(archive))
     except TooLarge as error:
-        raise ValueError(f"{name}: {error}: split the document, or save it as plain text") from None
+        raise ValueError(f"{error}: split the document, or save it as plain text") from None
     except (etree.XMLSyntaxError, *_BROKEN) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise ValueError(
-            f"{name}: got a DOCX that cannot be read ({reason}); expected a whole Word document: open it in a "
+            f"got a DOCX that cannot be read ({reason}); expected a whole Word document: open it in a "
             "word processor and save it again"
         ) from None
 

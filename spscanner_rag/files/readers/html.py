@@ -69,14 +69,14 @@ _NUMERALS = {"lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-
 _NUMERALS |= {"lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01", "none": ""}
 
 
-def read_html(name: str, data: bytes) -> TextFile:
+def read_html(data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
-    return _HtmlText().read(_tree_of(name, data)).built.converted()
+    return _HtmlText().read(_tree_of(data)).built.converted()
 
 
-def _tree_of(name: str, data: bytes) -> Element:
-    etree = needed("lxml.etree", f"{name}: reading HTML", "files")
-    page, tree = _decoded(name, data), _Tree()
+def _tree_of(data: bytes) -> Element:
+    etree = needed("lxml.etree", "reading HTML", "files")
+    page, tree = _decoded(data), _Tree()
     parser = etree.HTMLParser(target=tree, encoding="utf-8", huge_tree=True)
     try:
         for start in range(0, len(page), _FEED):
@@ -85,7 +85,7 @@ def _tree_of(name: str, data: bytes) -> Element:
     except etree.XMLSyntaxError:  # there is no element and no text
         pass
     except ValueError as error:
-        raise ValueError(f"{name}: {error}; expected a web page: check that it is the right file") from None
+        raise ValueError(f"{error}; expected a web page: check that it is the right file") from None
     return tree.root
 
 
@@ -111,13 +111,13 @@ class _Tree:
         self._builder.end("page")
 
 
-def _decoded(name: str, data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     """A page is in the encoding of its byte order mark, or that it names, or UTF-8, or Windows-1252."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
-        raise ValueError(f"{name}: got binary data (a zero byte at {data.index(0)}); expected HTML")
+        raise ValueError(f"got binary data (a zero byte at {data.index(0)}); expected HTML")
     named = _META.search(data[:_META_WITHIN])
     encoding = named[1].decode("ascii", "replace") if named else ""
     if _ENCODING.fullmatch(encoding) and not _WINDOWS.fullmatch(encoding):

@@ -30,7 +30,6 @@ _SENTENCE_ENDS = tuple(".,;:")
 
 
 def read_pdf(
-    name: str,
     data: bytes,
     seconds: float = LEAST_SECONDS,
     check: Callable[[], None] | None = None,
@@ -41,21 +40,21 @@ def read_pdf(
     The pages that were read until its process had to end are the text, with a note; see `read_apart`. ``progress``
     gets the number of pages that were read, and of all.
     """
-    needed("pypdfium2", f"{name}: reading PDF", "files")
+    needed("pypdfium2", "reading PDF", "files")
     records: list[Record] = []
     for record in read_apart(read_pages, data, seconds, check):
         records.append(record)
         if progress and "pages" in records[0]:
             progress(len(records) - 1, records[0]["pages"])
     first, *pages = records or [{"broken": f"nothing in {seconds:.0f} seconds"}]
-    return converted(name, first, pages)
+    return converted(first, pages)
 
 
-def converted(name: str, first: Record, pages: Sequence[Record]) -> TextFile:
+def converted(first: Record, pages: Sequence[Record]) -> TextFile:
     """The text of the pages that were read, or a ``ValueError`` that says why there is none."""
     if "locked" in first:
         raise ValueError(
-            f"{name}: got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
+            "got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
             "first, for example with `qpdf --decrypt --password=...`"
         )
     pages = [page for page in pages if "text" in page]
@@ -63,17 +62,15 @@ def converted(name: str, first: Record, pages: Sequence[Record]) -> TextFile:
     slow = f"the first of {count} pages takes too much time or memory" if count and not pages else ""
     if reason := first.get("broken", slow):
         raise ValueError(
-            f"{name}: got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
+            f"got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
             "repair it, for example with `qpdf in.pdf out.pdf`"
         )
     unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
     if not any(page["text"].strip() or page.get("values") for page in pages):
         if count and len(unread) == count:
-            raise ValueError(
-                f"{name}: got a PDF whose pages, {count}, are all broken; expected one that can be read"
-            )
+            raise ValueError(f"got a PDF whose pages, {count}, are all broken; expected one that can be read")
         raise ValueError(
-            f"{name}: got a PDF without text on its {count} page{'' if count == 1 else 's'}; expected text: "
+            f"got a PDF without text on its {count} page{'' if count == 1 else 's'}; expected text: "
             "scanned pages need OCR first, for example `ocrmypdf`"
         )
     notes = []

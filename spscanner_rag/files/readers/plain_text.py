@@ -27,10 +27,10 @@ class _Cue(NamedTuple):
     text: str
 
 
-def read_subtitles(name: str, data: bytes) -> TextFile:
+def read_subtitles(data: bytes) -> TextFile:
     """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8."""
     turns: list[_Cue] = []
-    for cue in _cues(decoded(name, data)):
+    for cue in _cues(decoded(data)):
         if turns and _goes_on(turns[-1], cue):
             turns[-1] = turns[-1]._replace(text=f"{turns[-1].text} {cue.text}")
         else:
@@ -88,9 +88,9 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
         yield time, lines
 
 
-def read_text(name: str, data: bytes) -> TextFile:
+def read_text(data: bytes) -> TextFile:
     """Read plain text, as it is; ``ValueError`` if it is not UTF-8."""
-    text = decoded(name, data)
+    text = decoded(data)
     return TextFile("", text, turns_of(text))
 
 
@@ -103,9 +103,9 @@ _NUMBER = re.compile(r"[\s$€£+(-]*\d")
 Row = tuple[int, int, Sequence[str]]  # start, end, cells
 
 
-def read_table(name: str, data: bytes) -> TextFile:
+def read_table(data: bytes) -> TextFile:
     """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8 or UTF-16."""
-    text = decoded(name, data)
+    text = decoded(data)
     rows = _rows(text)
     looked_at = list(islice(rows, _LOOKED_AT))
     titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # "sep=;" (Excel) too
@@ -121,12 +121,12 @@ def read_table(name: str, data: bytes) -> TextFile:
     return TextFile("", text, tuple(blocks))
 
 
-def read_log(name: str, data: bytes) -> TextFile:
+def read_log(data: bytes) -> TextFile:
     """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
 
     An entry is a line with the indented ones below; where entries begin with a time, with all those without one.
     """
-    text = decoded(name, data)
+    text = decoded(data)
     blocks: list[Block] = []
     timed = len(list(islice(DATED.finditer(text), 2))) == 2 and bool(DATED.match(text.lstrip()))
     for line in LINE.finditer(text):
@@ -192,9 +192,9 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
-def read_markdown(name: str, data: bytes) -> TextFile:
+def read_markdown(data: bytes) -> TextFile:
     """Read a Markdown file; ``ValueError`` if it is not UTF-8."""
-    text = decoded(name, data)
+    text = decoded(data)
     return TextFile("", text, tuple(blocks_of(text)))
 
 

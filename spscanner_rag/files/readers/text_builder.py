@@ -20,7 +20,7 @@ def readable(text: str) -> str:
     return _UNREADABLE.sub("\ufffd", text)
 
 
-def decoded(name: str, data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """UTF-8 without its byte order mark, or UTF-16 with one; ``ValueError`` for all else, binary data included."""
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
     try:
@@ -28,12 +28,12 @@ def decoded(name: str, data: bytes) -> str:
         text = data.decode("utf-16" if encoding == "UTF-16" else "utf-8-sig") if zero < 0 else ""
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name}: got byte 0x{data[error.start]:02x} at {error.start}, not {encoding}; expected UTF-8 text: "
+            f"got byte 0x{data[error.start]:02x} at {error.start}, not {encoding}; expected UTF-8 text: "
             "convert text in another encoding, for example with `iconv -f LATIN1 -t UTF-8`"
         ) from None
     if (zero := max(zero, text.find("\0"))) >= 0:
         raise ValueError(
-            f"{name}: got binary data (a zero byte at {zero}); expected UTF-8 text, HTML, Markdown, "
+            f"got binary data (a zero byte at {zero}); expected UTF-8 text, HTML, Markdown, "
             "PDF or DOCX: convert it first"
         )
     return text
@@ -152,43 +152,34 @@ class Row:
     deleted: bool = False
 
 
-class Grid:
-    """Puts the cells of rows under their columns: what spans rows is in each, what spans columns in the first."""
-
-    def __init__(self) -> None:
-        self._above: list[str] = []
-        self._hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, rows for which it goes on
-        self._left = _FREE
-
-    def placed(self, cells: Sequence[Cell]) -> list[str]:
-        """The texts of the cells of the next row."""
-        self._left += _SHARE * sum(len(cell.text) for cell in cells)
+def _placed(rows: Sequence[Row]) -> list[list[str]]:
+    """The cells of rows under their columns: what spans rows is in each, what spans columns in the first."""
+    placed: list[list[str]] = []
+    hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, rows for which it goes on
+    left = _FREE
+    for row in rows:
+        left += _SHARE * sum(len(cell.text) for cell in row.cells)
         texts: list[str] = []
-        for cell in cells:
-            self._fill(texts)
+        for cell in (*row.cells, None):
+            while found := hanging.pop(len(texts), None):
+                text, more = found
+                if more > 1 and left > 0:
+                    hanging[len(texts)] = (text, more - 1)
+                left -= 1 + len(text)
+                texts.append(text if left >= 0 else "")
+            if cell is None:
+                break
             column, text = len(texts), cell.text
-            if cell.goes_on and column < len(self._above):
-                text = self._taken(self._above[column])
-            width = 1 + min(cell.columns - 1, max(0, self._left))
-            self._left -= width
+            if cell.goes_on and placed and column < len(placed[-1]):
+                left -= len(placed[-1][column])
+                text = placed[-1][column] if left >= 0 else ""
+            width = 1 + min(cell.columns - 1, max(0, left))
+            left -= width
             texts += [text, *[""] * (width - 1)]
-            for each in range(column, column + width) if cell.rows > 1 else ():
-                self._hanging[each] = (texts[each], cell.rows - 1)
-        self._fill(texts)
-        self._above = texts
-        return texts
-
-    def _fill(self, texts: list[str]) -> None:
-        while hanging := self._hanging.pop(len(texts), None):
-            text, rows = hanging
-            if rows > 1 and self._left > 0:
-                self._hanging[len(texts)] = (text, rows - 1)
-            self._left -= 1
-            texts.append(self._taken(text))
-
-    def _taken(self, text: str) -> str:
-        self._left -= len(text)
-        return text if self._left >= 0 else ""
+            if cell.rows > 1:
+                hanging |= {each: (texts[each], cell.rows - 1) for each in range(column, column + width)}
+        placed.append(texts)
+    return placed
 
 
 def add_table(
@@ -199,8 +190,7 @@ def add_table(
     ``marked_again``: the table may have further headers, each for the rows below it.
     """
     rows = [row for row in rows if not row.deleted]
-    grid = Grid()
-    placed = [grid.placed(row.cells) for row in rows]
+    placed = _placed(rows)
     marked = len(list(takewhile(lambda row: row.marked, rows)))
     # a table of nothing but headers has none
     headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(len(rows), 1)

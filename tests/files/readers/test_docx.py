@@ -15,7 +15,7 @@ BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9
 
 
 def read(body: str, **settings: str) -> TextFile:
-    return read_docx("a.docx", docx(body, **settings))  # type: ignore[arg-type]
+    return read_docx(docx(body, **settings))  # type: ignore[arg-type]
 
 
 def test_a_contract() -> None:
@@ -71,26 +71,22 @@ def test_another_name_of_the_main_part_and_the_strict_form() -> None:
             part = old.read(name).replace(b"word/document.xml", b"word/document2.xml")
             part = part.replace(WORD.encode(), strict)
             new.writestr(name.replace("document.xml", "document2.xml"), part)
-    assert read_docx("a.docx", made.getvalue()).text == "Text."
+    assert read_docx(made.getvalue()).text == "Text."
 
 
 def test_a_broken_file_is_told_in_one_line() -> None:
     whole = docx(paragraph("Text."))
     for data in (whole[:200], whole[:-30], docx("<w:p>"), docx(main="no")):
-        with pytest.raises(
-            ValueError, match=r"^a\.docx: got a DOCX that cannot be read \(.*expected a whole"
-        ) as told:
-            read_docx("a.docx", data)
+        with pytest.raises(ValueError, match=r"^got a DOCX that cannot be read \(.*expected a whole") as told:
+            read_docx(data)
         assert "\n" not in str(told.value)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     data = docx(paragraph("a" * (MOST_XML_BYTES + 1)))
     assert len(data) < 200_000
-    with pytest.raises(
-        ValueError, match=r"a\.docx: got parts that unpack to 32 MiB; expected at most 32 MiB"
-    ):
-        read_docx("a.docx", data)
+    with pytest.raises(ValueError, match=r"^got parts that unpack to 32 MiB; expected at most 32 MiB"):
+        read_docx(data)
 
 
 def test_a_bomb_that_lies_about_its_size_is_broken() -> None:
@@ -99,7 +95,7 @@ def test_a_bomb_that_lies_about_its_size_is_broken() -> None:
         size = archive.getinfo("word/document.xml").file_size
     data = data.replace(size.to_bytes(4, "little"), (1_000).to_bytes(4, "little"))
     with pytest.raises(ValueError, match="cannot be read"):
-        read_docx("a.docx", bytes(data))
+        read_docx(bytes(data))
 
 
 def test_entities_do_not_grow() -> None:
@@ -111,7 +107,7 @@ def test_entities_do_not_grow() -> None:
         empty = archive.read("word/document.xml").decode()
     laughing = f"<!DOCTYPE w [{entities}]>" + empty.replace("<w:body>", f"<w:body>{paragraph('&a9;')}")
     with pytest.raises(ValueError, match="cannot be read"):
-        read_docx("a.docx", docx(main=laughing))
+        read_docx(docx(main=laughing))
 
 
 ONE_TO_THREE = item("a") + item("b", 1) + item("c", 1) + item("d") + item("e", 1)

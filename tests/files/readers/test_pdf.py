@@ -17,7 +17,7 @@ PdfOf = Callable[..., bytes]
 def read_here(data: bytes) -> TextFile:
     """As `read_pdf`, in this process, which is quicker."""
     first, *pages = read_pages(data)
-    return converted("a.pdf", first, pages)
+    return converted(first, pages)
 
 
 PAGES = [
@@ -28,7 +28,7 @@ PAGES = [
 
 
 def test_pages_without_running_lines(pdf_of: PdfOf) -> None:
-    found = read_pdf("a.pdf", pdf_of(PAGES))
+    found = read_pdf(pdf_of(PAGES))
     assert found.text == (
         "It rained in the harbour all day long.\nThe council of the towns signed a\n"
         "treaty with the captain (again).\nThen they left the harbour for good.\n\n"
@@ -50,7 +50,7 @@ def test_words_that_lines_divide_are_whole_again(pdf_of: PdfOf) -> None:
         "Then it rained.",
     ]
     pages = [["The Treaty", *body[turn:], *body[:turn], str(n)] for n, turn in enumerate((0, 3, 4))]
-    found = read_pdf("a.pdf", pdf_of(pages))
+    found = read_pdf(pdf_of(pages))
     assert "-" not in found.text
     assert found.text.count("The representation\nof the towns") == 3
     assert [found.text[page.start :].split()[0] for page in found.pages] == ["Nobody", "was", "Then"]
@@ -61,22 +61,22 @@ def test_labels_are_those_of_the_file(pdf_of: PdfOf) -> None:
         writer.set_page_label(0, 1, style="/r")
         writer.set_page_label(2, 2, style="/D", start=7)
 
-    found = read_pdf("a.pdf", pdf_of(PAGES, finish=label))
+    found = read_pdf(pdf_of(PAGES, finish=label))
     assert [page.label for page in found.pages] == ["i", "ii", "7"]
     assert [page.name for page in found.pages] == ["page i (1)", "page ii (2)", "page 7 (3)"]
 
 
 def test_a_page_without_text_keeps_its_number(pdf_of: PdfOf) -> None:
-    found = read_pdf("a.pdf", pdf_of([["One."], [], ["Three."]]))
+    found = read_pdf(pdf_of([["One."], [], ["Three."]]))
     assert found.text == "One.\n\nThree."
     assert [(page.start, page.number) for page in found.pages] == [(0, 1), (4, 2), (6, 3)]
-    mostly = read_pdf("a.pdf", pdf_of([["One."], [], []]))
+    mostly = read_pdf(pdf_of([["One."], [], []]))
     assert mostly.notes == ("2 of 3 pages have no text; scanned pages need OCR first",)
 
 
 def test_a_scan_is_refused(pdf_of: PdfOf) -> None:
-    with pytest.raises(ValueError, match=r"a\.pdf: got a PDF without text on its 2 pages; .* need OCR first"):
-        read_pdf("a.pdf", pdf_of([[], []]))
+    with pytest.raises(ValueError, match=r"^got a PDF without text on its 2 pages; .* need OCR first"):
+        read_pdf(pdf_of([[], []]))
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
@@ -88,8 +88,8 @@ def test_a_password_for_reading_is_refused_and_one_for_changing_is_not(pdf_of: P
         return lambda writer: writer.encrypt(user, "owner", algorithm=algorithm)
 
     with pytest.raises(ValueError, match=r"got an encrypted PDF that needs a password; .*qpdf --decrypt"):
-        read_pdf("a.pdf", pdf_of(PAGES, finish=lock("secret")))
-    assert read_pdf("a.pdf", pdf_of(PAGES, finish=lock(""))).text == read_pdf("a.pdf", pdf_of(PAGES)).text
+        read_pdf(pdf_of(PAGES, finish=lock("secret")))
+    assert read_pdf(pdf_of(PAGES, finish=lock(""))).text == read_pdf(pdf_of(PAGES)).text
 
 
 def form(*given: dict[str, Any]) -> Callable[[Any], None]:
@@ -190,14 +190,14 @@ def test_headings_are_lines_in_larger_or_bold_letters(
 
 def test_a_pdf_that_takes_too_long_is_read_in_part(pdf_of: PdfOf, monkeypatch: pytest.MonkeyPatch) -> None:
     data = pdf_of([["One."], ["Two."]])
-    with pytest.raises(ValueError, match=r"a\.pdf: got a PDF that cannot be read \(nothing in 0 seconds\)"):
-        read_pdf("a.pdf", data, seconds=0)
+    with pytest.raises(ValueError, match=r"^got a PDF that cannot be read \(nothing in 0 seconds\)"):
+        read_pdf(data, seconds=0)
 
     def nobody_waits() -> None:
         raise InterruptedError("gone")
 
     with pytest.raises(InterruptedError, match="gone"):
-        read_pdf("a.pdf", pdf_of([["One."]] * 2_000), check=nobody_waits)
+        read_pdf(pdf_of([["One."]] * 2_000), check=nobody_waits)
     monkeypatch.setattr("spscanner_rag.files.readers.pdf.MOST_CHARACTERS", 6)
     found = read_here(data)
     assert found.text == "One."
@@ -215,5 +215,5 @@ def test_damaged_files_are_read_or_told_in_one_line(pdf_of: PdfOf, capfd: pytest
             read_here(bytes(data))
         except ValueError as error:
             told = str(error)
-        assert told is None or (told.startswith("a.pdf: got ") and len(told) < 400 and "\n" not in told)
+        assert told is None or (told.startswith("got ") and len(told) < 400 and "\n" not in told)
     assert capfd.readouterr() == ("", "")

@@ -93,7 +93,7 @@ def test_blocks_are_those_of_commonmark(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])
 def test_positions_are_those_of_the_file(ending: str) -> None:
     text = BOOK.replace("\n", ending)
-    found = read_markdown("a.md", b"\xef\xbb\xbf" + text.encode())
+    found = read_markdown(b"\xef\xbb\xbf" + text.encode())
     assert found.text == text
     if ending == "\r\n":
         expected = [part.replace("\n", ending) for _, part in blocks_shown(BOOK)]
