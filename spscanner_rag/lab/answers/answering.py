@@ -33,7 +33,6 @@ from spscanner_rag.text.tokenization import window_ranges
 WINDOW_TOKENS = 120_000
 """The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""
 
-
 WHOLE_DOCUMENT = Setting("whole document", "")
 """Answers from the full context: the direct-answer baseline of the paper's appendix E.3."""
 

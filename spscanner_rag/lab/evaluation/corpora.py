@@ -1,6 +1,5 @@
 """Corpora: the documents that a question is asked of together, cut into units. One document is a corpus of one."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.combined import segmenter_in
-from spscanner_rag.lab.evidence.questions import Asked, Document, Question, document_digest, sample_questions
+from spscanner_rag.lab.evidence.questions import Asked, Document, Question, sample_questions
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.selection import best_first, document_score
@@ -119,11 +118,6 @@ class Corpus:
         """The number of each document by its id."""
         return {document.doc_id: number for number, document in enumerate(self.documents)}
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the documents."""
-        return hashlib.sha256("".join(map(document_digest, self.documents)).encode()).hexdigest()
-
 
 def corpora_of(
     documents: Sequence[Document],
@@ -172,12 +166,8 @@ def _corpus(
     for document in documents:
         for question in document.questions:
             askers.setdefault(_words(question), set()).add(document.doc_id)
-
-    def only(document: Document) -> Document:
-        own = tuple(q for q in document.questions if len(askers[_words(q)]) == 1)
-        return replace(document, questions=own)
-
-    unique = map(only, documents)
+    own = (tuple(q for q in d.questions if len(askers[_words(q)]) == 1) for d in documents)
+    unique = (replace(document, questions=kept) for document, kept in zip(documents, own, strict=True))
     read = list(unique if characters is None else (shortened(document, characters) for document in unique))
     asked = sample_questions(read, per_source, seed).get(source, [])
     return Corpus(source, read, asked, _answerable(documents) - _answerable(read))

@@ -30,12 +30,7 @@ from spscanner_rag.lab.evidence.metrics import (
     recall_at_budgets,
 )
 from spscanner_rag.lab.evidence.questions import Asked, Question, by_document
-from spscanner_rag.results.coverage import (
-    Spans,
-    evidence_ranks,
-    evidence_sentences,
-    relevant_units,
-)
+from spscanner_rag.results.coverage import Spans, evidence_ranks, evidence_sentences, relevant_units
 from spscanner_rag.results.selection import Aggregation, document_score, sigmoid
 from spscanner_rag.results.selection import best_first as best_documents
 from spscanner_rag.scorers import Progress, Scorer
@@ -152,12 +147,10 @@ class Ask:
         read = chosen()
         if self.together:
             logits, answers = units.scores(scorer, queries, read, collection), [None]
+            costs["documents_read"] = len(read)
         else:
             logits = units.scores(scorer, queries, read, answers=answers)
-        seconds = (time.perf_counter() - begun) / len(queries)
-        if self.together:
-            costs["documents_read"] = len(read)
-        costs["seconds"] = seconds
+        costs["seconds"] = (time.perf_counter() - begun) / len(queries)
         if (peak := memory.megabytes()) is not None:
             costs["peak_megabytes"] = peak
         return [Scored(read, own, costs, sure) for own, sure in zip(logits, answers, strict=True)]

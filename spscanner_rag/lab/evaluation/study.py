@@ -159,9 +159,10 @@ def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) 
 
 def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) -> dict[str, object]:
     """What must not change before a run resumes."""
+    texts = {corpus.source: "".join(map(document_digest, corpus.documents)) for corpus in corpora}
     return {
         "questions": digest_of(questions),
-        "corpora": {corpus.source: corpus.digest for corpus in corpora},
+        "corpora": {source: hashlib.sha256(own.encode()).hexdigest() for source, own in texts.items()},
         "among": plan.among,
         "document_characters": plan.characters,
         "aggregation": None if plan.aggregation == "max" else plan.aggregation,

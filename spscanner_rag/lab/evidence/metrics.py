@@ -21,7 +21,6 @@ BUDGETS = (250, 500, 1000, 2000)
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
 """Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0 words hold no answer."""
 
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = dict.fromkeys(map(ord, punctuation))
 
@@ -32,14 +31,6 @@ def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
     if missing := int(np.isnan(scores).sum()):
         raise ValueError(f"{missing} of {len(scores)} scores are not numbers; expected numbers")
     return rank(scores)
-
-
-def recall_at(
-    scores: NDArray[np.floating], relevant: NDArray[np.bool_], cutoffs: Sequence[int] = CUTOFFS
-) -> dict[int, float]:
-    """Share of the relevant units among the best k, for each k: the recall of `ranking_metrics`."""
-    measured = ranking_metrics(scores, relevant, cutoffs)
-    return {k: measured[f"recall@{k}"] for k in cutoffs}
 
 
 def ranking_metrics(
@@ -68,10 +59,7 @@ def ranking_metrics(
     precisions = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
     content = np.exp2(gains - ideal[0]) - np.exp2(-ideal[0])  # (units,)
     stops = content * np.cumprod([1.0, *(1 - content)])[:-1] / np.arange(1, len(content) + 1)
-    measured = {
-        "mrr": 1.0 / first,
-        "map": float(precisions[ranked].sum() / total),
-    }
+    measured = {"mrr": 1.0 / first, "map": float(precisions[ranked].sum() / total)}
     for k in cutoffs:
         found = int(ranked[:k].sum())
         measured |= {

@@ -72,7 +72,7 @@ class Layout(NamedTuple):
 
     def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
         """The tokens of a document with its code, and whether its text was cut to `DOCUMENT_TOKENS` in all."""
-        number = self.code(code)
+        number = [self.digits[digit] for digit in digits_of(code)]
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
         room = DOCUMENT_TOKENS - len(before) - len(after)
@@ -83,10 +83,6 @@ class Layout(NamedTuple):
         """Lay out a query, up to the place where the code begins: (tokens,)."""
         asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
         return np.array([self.begin, *self._ids(asked)], np.int64)
-
-    def code(self, code: int) -> list[int]:
-        """Return the tokens of a code, the first digit first."""
-        return [self.digits[digit] for digit in digits_of(code)]
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids

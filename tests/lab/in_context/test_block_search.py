@@ -29,7 +29,7 @@ def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
     routed = model.read_queries(query, documents).selected
     found = []
     for code in documents.codes.tolist():
-        digits = torch.tensor([model.layout.code(code)])
+        digits = torch.tensor([[model.layout.digits[digit] for digit in digits_of(code)]])
         read = model.read_queries(torch.cat([query, digits], 1), documents, selected=routed)
         steps = read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)  # (4, 10)
         found.append(sum(float(steps[place, digit]) for place, digit in enumerate(digits_of(code))))

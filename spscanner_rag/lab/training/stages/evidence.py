@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.evidence.calibration import fit_platt
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.lab.evidence.questions import (
     Asked,
     Document,
@@ -263,8 +263,8 @@ class EvidenceStage:
 
     def measure(self, checkpoint: Checkpoint, asked: Sequence[Asked]) -> list[dict[str, float]]:
         """Recall of each question's evidence sentences."""
-        found = [recall_at(*labelled) for labelled in labelled_logits(Scanner(checkpoint), asked)]
-        return [{str(k): value for k, value in own.items()} for own in found]
+        found = [ranking_metrics(*labelled) for labelled in labelled_logits(Scanner(checkpoint), asked)]
+        return [{k: own[f"recall@{k}"] for k in self.names} for own in found]
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write checkpoint and model card."""
