@@ -100,19 +100,22 @@ def synthesize(
     budget = Budget(
         prices=prices, max_requests=max_requests, max_cost=max_cost, per_minute=requests_per_minute
     )
-    options = making.RunOptions(
-        sources=tuple(sources),
-        llm=llm,
-        against=tuple(against or ()),
-        prompts=prompts,
-        embedder=embedder,
-        budget=budget,
-        workers=workers,
-        most=most,
-    )
-    source_files([*options.sources, *options.against])  # what is missing is reported before any work
+    source_files([*sources, *(against or ())])  # what is missing is reported before any work
     with _progress(progress) as show:
-        summary = making.synthesize(settings, options, out, notify=tell, show=show)
+        summary = making.synthesize(
+            settings,
+            out,
+            sources=sources,
+            llm=llm,
+            against=against or (),
+            prompts=prompts,
+            embedder=embedder,
+            budget=budget,
+            workers=workers,
+            most=most,
+            notify=tell,
+            show=show,
+        )
     _write_summary(summary, out)
     if not summary["examples"]:
         raise typer.Exit(NOTHING_USABLE)

@@ -3,9 +3,9 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,12 +17,10 @@ from spscanner_rag.checkpoint.whole_file import fsync_file, telling_of_full_disk
 from spscanner_rag.files.writing import earlier_run, folder_lock, refuse_other_run
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import Asker, Budget, ReplyFile, RunEndedError
-from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.synthesis.conversation import (
     NAME,
     Conversation,
     DroppedError,
-    Prompt,
     model_of,
     prompts_digest,
     read_prompts,
@@ -52,60 +50,60 @@ Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
 """A line of a question file, or None and the reason; and what was wrong with replies."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """The inputs and limits of a run, besides its settings."""
-
-    sources: tuple[Path, ...] = ()  # files and folders of documents
-    llm: object = NAME  # the name of a model, or a model of either framework
-    against: tuple[Path, ...] = ()  # files of test documents
-    prompts: Path | None = None  # a folder whose prompts replace those of the package
-    embedder: object = "sentence-transformers/all-MiniLM-L6-v2"  # for the strategy "pair"
-    budget: Budget = field(default_factory=Budget)
-    workers: int = 8  # sub-documents worked on at the same time
-    most: int | None = None  # of sub-documents
-
-
 def synthesize(
     settings: SynthesisSettings,
-    options: RunOptions,
     out: Path,
     *,
-    documents: Iterable[Document] | None = None,
+    sources: Sequence[Path] = (),  # files and folders of documents
+    documents: Iterable[Document] | None = None,  # by default those of the sources
+    llm: object = NAME,  # the name of a model, or a model of either framework
+    against: Sequence[Path] = (),  # files of test documents
+    prompts: Path | None = None,  # a folder whose prompts replace those of the package
+    embedder: object = "sentence-transformers/all-MiniLM-L6-v2",  # for the strategy "pair"
+    budget: Budget | None = None,
+    workers: int = 8,  # sub-documents worked on at the same time
+    most: int | None = None,  # of sub-documents
     notify: Notify = lambda message: None,
     show: Show = lambda done, examples, budget: None,
 ) -> dict[str, Any]:
     """Write training file, test file and summary into a folder, and return the summary.
 
-    Call it with the same ``documents``, by default those of the sources, to go on: what the model replied to
-    before, in a run found in the folder, is not asked again, and the budget includes it. A spent budget, a
-    provider without quota and one that does not reply end the run early, and "stopped" in the summary says why;
-    every reply is kept. ``show`` is called after each sub-document. `OtherRunError` if the folder holds a run
-    with other settings, `FolderInUseError` if another process writes there.
+    Call it with the same documents to go on: what the model replied to before, in a run found in the folder, is
+    not asked again, and the budget includes it. A spent budget, a provider without quota and one that does not
+    reply end the run early, and "stopped" in the summary says why; every reply is kept. ``show`` is called after
+    each sub-document. `OtherRunError` if the folder holds a run with other settings, `FolderInUseError` if
+    another process writes there.
     """
-    prompts, model = read_prompts(options.prompts), model_of(options.llm)
+    wording, model = read_prompts(prompts), model_of(llm)
+    run = asdict(settings) | {
+        "sources": list(map(str, sources)),
+        "against": list(map(str, against)),
+        "model": model.name,
+        "prompts": prompts_digest(wording),
+        "embedder": str(embedder) if settings.strategy == "pair" else None,
+    }
     with folder_lock(out):
-        _keep_settings(out / SETTINGS, settings, options, model, prompts)
+        if (out / SETTINGS).exists():
+            refuse_other_run(out, earlier_run(out / SETTINGS, "replies"), run)
+        write_whole(out / SETTINGS, json.dumps(run, indent=2) + "\n")
         replies = ReplyFile(out / REPLIES)
         if len(replies):
             notify(f"found {len(replies):,} replies, which are not asked for again")
         # what was spent in earlier runs counts
-        budget = replace(options.budget, requests=replies.attempts, usage=replies.usage)
+        budget = replace(budget or Budget(), requests=replies.attempts, usage=replies.usage)
         tokens_of = _price_counter(notify)
-        asker = Asker(
-            replies=replies, budget=budget, count_tokens=tokens_of, workers=options.workers, retries=6
-        )
+        asker = Asker(replies=replies, budget=budget, count_tokens=tokens_of, workers=workers, retries=6)
         detector = LanguageDetector() if settings.language_probability else None
-        finder = SharedTextFinder(read_sources(source_files(options.against))) if options.against else None
+        finder = SharedTextFinder(read_sources(source_files(against))) if against else None
         if finder is not None:
             notify(f"documents are held against {finder.held_out_documents:,} test documents")
         supply = Supply(settings, bundled_token_counter(), detector, finder)
-        encoder = encoder_of(options.embedder) if settings.strategy == "pair" else None
+        encoder = encoder_of(embedder) if settings.strategy == "pair" else None
         maker, ask = Maker(settings, detector, encoder), partial(asker.ask, model)
-        provenance = {"model": model.name, "prompts": {name: own.version for name, own in prompts.items()}}
+        provenance = {"model": model.name, "prompts": {name: own.version for name, own in wording.items()}}
 
         def outcome(sub: SubDocument) -> Outcome:
-            talk = Conversation(ask, prompts, settings.tries)
+            talk = Conversation(ask, wording, settings.tries)
             try:
                 found = maker.make(sub, talk)
             except DroppedError as error:
@@ -113,9 +111,9 @@ def synthesize(
             return document_line(sub, found, settings.strategy, provenance), "", talk.malformed
 
         if documents is None:
-            documents = read_sources(source_files(options.sources))
+            documents = read_sources(source_files(sources))
         began = time.perf_counter()
-        made = _made(out, asker, islice(supply.of(documents), options.most), outcome, show)
+        made = _made(out, asker, islice(supply.of(documents), most), outcome, show)
         summary = {
             "documents": supply.documents,
             "documents_left_out": dict(supply.left_out),
@@ -178,28 +176,6 @@ def _made(
         "malformed_replies": dict(malformed.most_common()),
         "stopped": stopped,
     }
-
-
-def _keep_settings(
-    path: Path,
-    settings: SynthesisSettings,
-    options: RunOptions,
-    model: LanguageModel,
-    prompts: Mapping[str, Prompt],
-) -> None:
-    """Write the settings of a new run; raise `OtherRunError` if the folder holds a run with others."""
-    kept: dict[str, object] = asdict(settings) | {
-        "sources": [str(source) for source in options.sources],
-        "against": [str(source) for source in options.against],
-        "model": model.name,
-        "prompts": prompts_digest(prompts),
-    }
-    if settings.strategy == "pair":
-        kept["embedder"] = str(options.embedder)
-    if path.exists():
-        refuse_other_run(path.parent, earlier_run(path, "replies"), kept)
-    else:
-        write_whole(path, json.dumps(kept, indent=2) + "\n")
 
 
 def _price_counter(notify: Notify) -> CountTokens:

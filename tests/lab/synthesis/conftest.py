@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.synthesis.making import RunOptions, synthesize
+from spscanner_rag.lab.synthesis.making import synthesize
 from spscanner_rag.lab.synthesis.sub_documents import SynthesisSettings
 
 NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
@@ -53,6 +53,6 @@ def make(stories: Path, tmp_path: Path) -> Make:
         **options: Any,
     ) -> dict[str, Any]:
         own = {"sources": (stories,), "llm": LanguageModel("scripted", ask), "workers": 2, **options}
-        return synthesize(settings, RunOptions(**own), out)
+        return synthesize(settings, out, **own)
 
     return make

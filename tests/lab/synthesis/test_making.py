@@ -14,7 +14,7 @@ from spscanner_rag.files.writing import FolderInUseError, OtherRunError, folder_
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
 from spscanner_rag.lab.synthesis.conversation import read_prompts, scripted_reply
-from spscanner_rag.lab.synthesis.making import REPLIES, SUMMARY, RunOptions, synthesize
+from spscanner_rag.lab.synthesis.making import REPLIES, SUMMARY, synthesize
 from spscanner_rag.lab.synthesis.sub_documents import framework_documents
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
@@ -131,8 +131,8 @@ def test_a_folder_of_another_run_or_in_use_is_refused(make: Make, tmp_path: Path
 
 def test_documents_of_a_framework_by_a_function(tmp_path: Path) -> None:
     documents = [LangChainDocument(story(number), id=f"d{number}") for number in range(3)]
-    options = RunOptions(llm=scripted_reply)
-    summary = synthesize(SETTINGS, options, tmp_path, documents=framework_documents(documents))
+    own = framework_documents(documents)
+    summary = synthesize(SETTINGS, tmp_path, llm=scripted_reply, documents=own)
     made = list(read_documents([tmp_path / "train.jsonl"]))
     assert summary["files"]["train.jsonl"] == summary["examples"] == len(made) >= 2
 
