@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
@@ -61,12 +62,10 @@ def read_apart(
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            try:
+            with suppress(OSError):  # it has ended
                 process.stdin.write(json.dumps(arguments).encode() + b"\n")
                 process.stdin.write(data)
                 process.stdin.close()
-            except OSError:  # it has ended
-                pass
             for line in process.stdout:
                 if line.endswith(b"\n"):
                     yield json.loads(line)
@@ -83,14 +82,12 @@ def main() -> None:
     reader = getattr(import_module(sys.argv[3]), sys.argv[4])
     arguments, data = json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer.read()
     most = max(MOST_MEMORY, MEMORY_PER_BYTE * len(data))
-    try:
+    with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         seconds = int(float(sys.argv[2])) + 2  # where a parent that was killed cannot end it
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    except (ImportError, ValueError, OSError):
-        pass
     out, sys.stdout = sys.stdout, sys.stderr
     for record in reader(data, *arguments):
         out.write(json.dumps(record) + "\n")

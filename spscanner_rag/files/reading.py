@@ -5,22 +5,17 @@ import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from spscanner_rag.files.apart import Record, read_apart, seconds_for
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
+from spscanner_rag.files.readers import plain_text
 from spscanner_rag.files.readers.docx import archive_of, read_docx
 from spscanner_rag.files.readers.html import read_html
 from spscanner_rag.files.readers.pdf import read_pdf
-from spscanner_rag.files.readers.plain_text import (
-    read_log,
-    read_markdown,
-    read_subtitles,
-    read_table,
-    read_text,
-)
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import Block
 
@@ -38,14 +33,14 @@ class Format(NamedTuple):
 
 _MIB = 2**20
 FORMATS: dict[Kind, Format] = {  # a reader imports its library when it is first used
-    "text": Format(".txt .text", 256 * _MIB, read_text, keeps_text=True),
-    "Markdown": Format(".md .markdown", 32 * _MIB, read_markdown, keeps_text=True),
+    "text": Format(".txt .text", 256 * _MIB, plain_text.read_text, keeps_text=True),
+    "Markdown": Format(".md .markdown", 32 * _MIB, plain_text.read_markdown, keeps_text=True),
     "HTML": Format(".html .htm .xhtml", 32 * _MIB, read_html),
     "PDF": Format(".pdf", 256 * _MIB, read_pdf),
     "DOCX": Format(".docx", 256 * _MIB, read_docx),
-    "CSV": Format(".csv .tsv", 64 * _MIB, read_table, keeps_text=True),
-    "subtitles": Format(".vtt .srt", 64 * _MIB, read_subtitles),
-    "log": Format(".log", 64 * _MIB, read_log, keeps_text=True),
+    "CSV": Format(".csv .tsv", 64 * _MIB, plain_text.read_table, keeps_text=True),
+    "subtitles": Format(".vtt .srt", 64 * _MIB, plain_text.read_subtitles),
+    "log": Format(".log", 64 * _MIB, plain_text.read_log, keeps_text=True),
 }
 KINDS = {ending: kind for kind, form in FORMATS.items() for ending in form.endings.split()}
 """By ending. In a folder, files with these endings are read."""
@@ -300,17 +295,15 @@ def _seen(data: bytes) -> str | None:
     if b"%PDF-" in data[:1024] and not data.lstrip().startswith(b"<"):
         return "PDF"
     if data.startswith(b"PK\x03\x04"):
-        return "DOCX" if _is_docx(data) else "a ZIP archive that is no whole DOCX"
+        with (
+            suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError),
+            archive_of(data) as archive,
+        ):
+            if any(name.startswith("word/") for name in archive.namelist()):
+                return "DOCX"
+        return "a ZIP archive that is no whole DOCX"
     for beginning, kind in _BEGINNINGS.items():
         if data.startswith(beginning):
             return kind
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return "HTML" if start.startswith((b"<!doctype html", b"<html")) else None
-
-
-def _is_docx(data: bytes) -> bool:
-    try:
-        with archive_of(data) as archive:
-            return any(name.startswith("word/") for name in archive.namelist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return False

@@ -153,7 +153,7 @@ class Maker:
 
         The reply has the answer, too, and the sentences that it depends on, of each chunk.
         """
-        count, spans = self.settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+        count, spans = self.settings.chunk_sentences, [sentence[:2] for sentence in sub.sentences]
         chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
         if self.settings.strategy == "chunk":
             if not chunks:

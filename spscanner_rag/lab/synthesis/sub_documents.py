@@ -199,11 +199,6 @@ class Sentence(NamedTuple):
     end: int
     tokens: int
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """Start and end."""
-        return self.start, self.end
-
 
 @dataclass(frozen=True, slots=True)
 class SubDocument:
@@ -336,7 +331,7 @@ class Supply:
             first, last = sentences[0].start, sentences[-1].end
             number = self._made.total()
             self._made[size] += 1
-            notices = sum(bool(_BOILERPLATE.search(text, *sentence.span)) for sentence in sentences)
+            notices = sum(bool(_BOILERPLATE.search(text, *sentence[:2])) for sentence in sentences)
             if settings.boilerplate and notices > _BOILERPLATE_SHARE * len(sentences):
                 self.left_out["licences and copyright notices"] += 1
                 continue
@@ -372,7 +367,7 @@ def joined_units(sentences: Sequence[Sentence], least_tokens: int) -> list[tuple
     tokens = least_tokens
     for sentence in sentences:
         if tokens >= least_tokens:
-            units.append(sentence.span)
+            units.append(sentence[:2])
             tokens = sentence.tokens
         else:
             units[-1] = units[-1][0], sentence.end
