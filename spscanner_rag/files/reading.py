@@ -120,8 +120,7 @@ def read_bytes(
 
 def _unpacked(kind: Kind, data: bytes) -> int:
     if kind == "DOCX":
-        with archive_of(data) as archive:
-            return sum(part.file_size for part in archive.infolist())
+        return sum(part.file_size for part in archive_of(data).infolist())
     return len(data) * (4 if kind == "Markdown" else 1)  # whose parser needs 500 bytes for each short line
 
 
@@ -295,11 +294,8 @@ def _seen(data: bytes) -> str | None:
     if b"%PDF-" in data[:1024] and not data.lstrip().startswith(b"<"):
         return "PDF"
     if data.startswith(b"PK\x03\x04"):
-        with (
-            suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError),
-            archive_of(data) as archive,
-        ):
-            if any(name.startswith("word/") for name in archive.namelist()):
+        with suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+            if any(name.startswith("word/") for name in archive_of(data).namelist()):
                 return "DOCX"
         return "a ZIP archive that is no whole DOCX"
     for beginning, kind in _BEGINNINGS.items():
