@@ -53,9 +53,6 @@ Scorers = Mapping[Setting, Scorer]  # of plain settings
 
 Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
-Corpora = Callable[[], Iterable[Corpus]]
-"""Gives the corpora of a run; those of single documents are made one by one, so that few are held."""
-
 
 def documents_alone(questions: Mapping[str, Sequence[Asked]]) -> Iterator[Corpus]:
     """Each document with its questions, from `sample_questions`, as a corpus of one."""
@@ -97,7 +94,7 @@ class Ask:
 
     setting: Setting  # that the records name
     scorer: Setting  # the plain setting, whose scorer is asked
-    corpora: Corpora
+    corpora: Callable[[], Iterable[Corpus]]  # those of single documents are made one by one: few are held
     plan: Plan = Plan()
     stage: Setting | str | None = None  # the first stage, as in `read_of`, or whose scorer it is
     together: bool = False

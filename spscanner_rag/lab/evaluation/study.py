@@ -125,8 +125,8 @@ def corpus_study_of(
     questions = {corpus.source: corpus.asked for corpus in corpora}
 
     def tables(result: Result) -> list[Table]:
-        exactly = [characters_table(result)] if plan.exact else []
-        return [documents_table(result), corpora_table(corpora), *exactly]
+        found = [documents_table(result), corpora_table(corpora)]
+        return [*found, characters_table(result)] if plan.exact else found
 
     return Study(
         settings,
@@ -149,9 +149,7 @@ def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) 
         )
     for setting in settings:
         for name in [NO_STAGE] if setting.has_index else plan.first_stages:
-            stage: Setting | str | None = None
-            if name != NO_STAGE:
-                stage = WORDS if name == WORDS else Setting(name, "chunk")
+            stage = {NO_STAGE: None, WORDS: WORDS}.get(name, Setting(name, "chunk"))
             variants = (f"{plan.read_documents} documents by {name}",) if stage else ()
             asked = replace(setting, variants=variants)
             yield Ask(asked, setting, lambda: corpora, plan, stage, together=True)

@@ -124,7 +124,9 @@ def read_corpus(
         between()
         rows = slice(start, start + ROWS_AT_ONCE)
         parts.append(model.read_documents(texts[rows], codes[rows]))
-    return DocumentKeys.joined(parts)
+    *layers, lengths, drawn, cut = zip(*parts, strict=True)
+    keys, values = (tuple(torch.cat(layer, 1) for layer in zip(*own, strict=True)) for own in layers)
+    return DocumentKeys(keys, values, torch.cat(lengths), torch.cat(drawn), sum(cut))
 
 
 @torch.inference_mode()

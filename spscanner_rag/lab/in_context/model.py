@@ -154,17 +154,6 @@ class DocumentKeys(NamedTuple):
         """The document of each token: (tokens,)."""
         return torch.repeat_interleave(self.lengths)
 
-    @classmethod
-    def joined(cls, parts: Sequence["DocumentKeys"]) -> "DocumentKeys":
-        """Join what was read in several batches."""
-        return cls(
-            tuple(torch.cat(layer, 1) for layer in zip(*(part.keys for part in parts), strict=True)),
-            tuple(torch.cat(layer, 1) for layer in zip(*(part.values for part in parts), strict=True)),
-            torch.cat([part.lengths for part in parts]),
-            torch.cat([part.codes for part in parts]),
-            sum(part.cut for part in parts),
-        )
-
 
 QueryKeys = list[tuple[Tensor, Tensor]]
 """Keys and values of the tokens of queries so far: for each layer (queries, kv_heads, tokens, head_dim)."""

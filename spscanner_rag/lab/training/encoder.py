@@ -290,7 +290,11 @@ class CrossTraining(Finetuning):
         question = rng.choice(questions)
         answers = set(question.relevant.tolist())
         noise = np.random.default_rng(rng.getrandbits(32)).normal(0, NOISE, len(sentences))
-        likely = np.argsort(-(self._cosines(sentences, question) + noise))[:_DRAWN].tolist()
+        if id(sentences) not in self._vectors:
+            self._vectors[id(sentences)] = self._encoder.read(TokenizedSentences.of(sentences))
+        states = self._encoder.model.states([self._encoder.enclosed(question.ids)]).mean(0).numpy()
+        cosines = self._vectors[id(sentences)].cosines(states / np.linalg.norm(states))
+        likely = np.argsort(-(cosines + noise))[:_DRAWN].tolist()
         first = rng.sample(sorted(answers), min(2, len(answers)))
         order = [*first, *(number for number in likely if number not in first)]
         tokens = Sentences(len(sentences), sentences.__getitem__, reader.window_tokens)
@@ -298,9 +302,3 @@ class CrossTraining(Finetuning):
         marked = [number in answers for window in laid for number in range(*window)]
         windows = [[tokens[number] for number in range(*window)] for window in laid]
         return question.ids[: reader.question_tokens], windows, torch.tensor(marked)
-
-    def _cosines(self, sentences: list[list[int]], question: Asked) -> NDArray[np.float32]:
-        if id(sentences) not in self._vectors:
-            self._vectors[id(sentences)] = self._encoder.read(TokenizedSentences.of(sentences))
-        states = self._encoder.model.states([self._encoder.enclosed(question.ids)]).mean(0).numpy()
-        return self._vectors[id(sentences)].cosines(states / np.linalg.norm(states))
