@@ -332,10 +332,10 @@ def scan_rows(
     """
     asked = [_request(scanner, row) for row in rows]
     requests = [each for each in asked if not isinstance(each, str)]
-    results: list[ScanResult | str]
-    try:
+    results: list[ScanResult | str] | None = None
+    with suppress(Exception):
         results = list(scanner.scan_many(requests))
-    except Exception:
+    if results is None:  # not while the error is handled, which keeps the memory of the passes that failed
         results = [_alone(scanner, request) for request in requests]
     left = iter(results)
     return [

@@ -232,7 +232,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
     @routes.post("/v1/page", response_model=None)
     async def scanned(body: Page, request: Request) -> StreamingResponse:
         document, units = await _cut_document(service, body, request)
-        service.check_size([len(document.text)], len(body.query))
+        service.check_size([characters_of(document.text, units)], len(body.query))
         requests = [service.checked(body.query, document.text, units)]
 
         async def rendered(results: list[ScanResult]) -> dict[str, Any]:
@@ -369,6 +369,7 @@ async def _cut_document(service: Service, given: Given, request: Request) -> Cut
     document = await service.work(request, partial(_read, given))
     service.check_size([len(document.text)])
     units = await service.work(request, partial(_cut, service, document), service.cutter)
+    service.check_size([characters_of(document.text, units)])  # rows of a table repeat its headers
     words = 0 if document.words is None else document.words.nbytes
     size = words + 8 * len(document.text) + _BYTES_EACH * (len(units) + len(document.blocks))
     service.documents.put(key, (document, units), size)

@@ -6,6 +6,7 @@ Short jobs share forward passes, and go between those of a long one.
 import asyncio
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -158,9 +159,9 @@ class ReadingQueue:
                 if not self._jobs:
                     return
                 self._changed.wait_for(lambda: self.characters >= self.full_characters, WAIT_SECONDS)
-            self.read_next(self.limits.waiting_characters)
+            self.read_next()
 
-    def read_next(self, largest: int) -> None:
+    def read_next(self, largest: int = sys.maxsize) -> None:
         """Read the next job of at most so many characters, with a short one others that are, if there is one."""
         with self._changed:
             jobs = self._take(largest)
@@ -199,14 +200,14 @@ class ReadingQueue:
             if jobs:
                 self._read_together(jobs)
         except Exception as error:  # whatever a text made the model do must not end the thread
-            left = [job for job in jobs if not job.future.done()]
-            if len(jobs) > 1:
-                for job in left:
-                    self._read([job])
-            elif left:
+            if len(jobs) == 1 and not jobs[0].future.done():
                 if not isinstance(error, ScanCancelled):
                     _log.exception("a request could not be read")
-                left[0].future.set_exception(error)
+                jobs[0].future.set_exception(error)
+        # Not while the error is handled, which keeps the memory of the pass that failed.
+        for job in jobs:
+            if not job.future.done():
+                self._read([job])
 
     def _read_together(self, jobs: list[Job]) -> None:
         size = sum(job.characters for job in jobs)

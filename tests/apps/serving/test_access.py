@@ -1,5 +1,6 @@
 """Who may ask, how much, and how long: tokens, names, sizes, slow and vanishing clients, the log."""
 
+import base64
 import contextlib
 import gzip
 import json
@@ -73,9 +74,14 @@ def test_sizes_beyond_the_limits_are_refused(serve: Serve) -> None:
     file = {"query": "a", "file": "SGUgbGVmdC4g" * 100, "name": "a.txt"}  # "He left. "
     assert client.post("/v1/page", json=file).status_code == 200
     file["file"] = "SGUgbGVmdC4g" * 120  # its text has more than 1,000 characters
-    assert client.post("/v1/page", json=file).status_code == 413
-    del file["query"]
-    assert client.post("/v1/prepare", json=file).status_code == 413
+    rows = (
+        b"a long name of a column,another long name of one\n" + b"1,2\n" * 30
+    )  # the names go before each row
+    table = {"query": "a", "file": base64.b64encode(rows).decode(), "name": "a.csv"}
+    for own in (file, table):
+        assert client.post("/v1/page", json=own).status_code == 413
+        del own["query"]
+        assert client.post("/v1/prepare", json=own).status_code == 413
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 
 

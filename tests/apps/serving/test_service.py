@@ -206,6 +206,16 @@ def test_a_job_that_breaks_the_model_fails_alone(
     assert len(again.future.result(30)) == 1
 
 
+def test_a_job_larger_than_all_that_may_wait_is_read_when_nothing_else_does(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_characters=5))
+    try:
+        for _ in range(2):  # and does not keep the next one out
+            assert len(ask(queue, "He left the island.").future.result(timeout=20)) == 1
+            wait_until_idle(queue)
+    finally:
+        queue.close()
+
+
 def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits())
     jobs = [ask(queue, "He left. " * 500, client=str(number)) for number in range(10)]
