@@ -252,8 +252,8 @@ class HeldCorpus(Generic[Item]):
             for number, ranks in held.items()
         ]
         for text in self.host.read([found[rank] for rank in loose]):
-            own = {id(text.items[placed.number]) for placed in text.joined.placed}
-            first = next((rank for rank in loose if id(found[rank]) in own), None)
+            own = {self.host.key(text.items[placed.number]) for placed in text.joined.placed}
+            first = next((rank for rank in loose if self.host.key(found[rank]) in own), None)
             if first is not None:
                 ranked.append((first, text))
         return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]

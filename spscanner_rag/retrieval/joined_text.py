@@ -238,9 +238,9 @@ def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
     texts = [parts[number].joined.text for number in pages]
     for number, span in zip(pages, page_bodies(texts, list(pages.values())), strict=True):
         bodies[number] = (*span, False)
-    known = [number for number in pages if parts[number].number is not None]
-    for number in known:
-        if number - 1 not in known or pages[number] - pages[number - 1] != 1:
+    known = {number: page for number, page in pages.items() if parts[number].number is not None}
+    for number, page in known.items():
+        if page - known.get(number - 1, page) != 1:
             continue  # not known to come directly after the one before
         (start_before, end_before, goes_on), (start, end, _) = bodies[number - 1], bodies[number]
         before = parts[number - 1].joined.text[start_before:end_before]

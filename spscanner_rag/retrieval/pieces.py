@@ -27,6 +27,8 @@ SHORTEST_OVERLAP = 16  # minimum overlap of two chunks, in characters; a shorter
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
+LARGEST_SEARCH = 10**10  # characters looked through for chunks within others, which takes two seconds
+
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
@@ -136,9 +138,11 @@ def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, 
 
 
 def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
-    """Those whose text is in no longer one."""
+    """Those whose text is in no longer one; none if that would take too long to find."""
     texts = sorted({piece.text for piece in pieces.values()}, key=len, reverse=True)
     joined = "\0".join(texts)
+    if len(texts) * len(joined) > LARGEST_SEARCH:
+        return {}
     begins = dict(zip(texts, accumulate((len(text) + 1 for text in texts), initial=0), strict=False))
     return {n: piece for n, piece in pieces.items() if joined.find(piece.text) == begins[piece.text]}
 

@@ -116,7 +116,7 @@ class ScanFields(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         choice = self._search().choice
-        if choice.scorer is None and choice.scanner is None:
+        if choice.scorer is None and choice.scanner is None:  # not in `_search`: a model in use may be moved
             Scanner.check_names(self.model, device=self.device, dtype=self.dtype, backend=self.backend)
         return self
 

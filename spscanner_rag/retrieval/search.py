@@ -156,7 +156,7 @@ def _scanned(
 
 @dataclass(frozen=True)
 class SentenceSearch:
-    """One search with the checked options of a framework class. Deep copies share its scanner."""
+    """One search with the checked options of a framework class. Deep copies share its scanner and first stage."""
 
     choice: ScorerChoice
     selection: Selection

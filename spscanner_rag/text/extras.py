@@ -12,8 +12,9 @@ def install_line(extra: str) -> str:
 def needed(module: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module
     """Import a module of an extra; the ``ImportError`` says what needs it and how to install it."""
     package = module.partition(".")[0]
+    name = {"haystack": "haystack-ai"}.get(package, package.replace("_", "-"))
     try:
         import_module(package)
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{owner} needs {package.replace('_', '-')}: {install_line(extra)}") from error
+        raise ImportError(f"{owner} needs {name}: {install_line(extra)}") from error

@@ -1,5 +1,6 @@
 """The retriever over many documents: what is read, filters, changes, persist and load."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def test_a_filter_on_chunks_reads_the_whole_document(reader: Reader, documents: 
     for number, chunk in enumerate(chunks):
         chunk.metadata["n"] = number
     retriever = SPScannerRetriever(chunks, documents=documents, scorer=reader, filters=below(1))
-    found = retriever.retrieve(QUERY)
+    found = pickle.loads(pickle.dumps(retriever)).retrieve(QUERY)
+    assert [n.node.text for n in found] == [n.node.text for n in retriever.retrieve(QUERY)]
     assert reader.read == [documents[0].text]
     assert 0 < len(found) < 9
     end = len(chunks[0].get_content())

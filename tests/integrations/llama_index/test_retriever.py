@@ -54,8 +54,9 @@ def test_documents_of_what_a_retriever_finds_are_read_whole(
 ) -> None:
     """Also where the documents were read anew, and got other ids than those that a store has."""
     wholes = [document.model_copy(deep=True) for document in documents]
-    found = [chunk.model_copy(deep=True) for chunk in chunks if chunk.ref_doc_id == "harbour"][-1:]
-    for node in [*wholes, *found]:
+    of_one = [chunk.model_copy(deep=True) for chunk in chunks if chunk.ref_doc_id == "harbour"]
+    found = of_one[-1:]
+    for node in [*wholes, *of_one]:
         if kept != "ids" and node in wholes:
             node.id_ = f"anew {node.id_}"
         if kept == "file":
@@ -67,6 +68,7 @@ def test_documents_of_what_a_retriever_finds_are_read_whole(
     for retriever in (
         SPScannerRetriever(retriever=first, documents=wholes, **options),
         SPScannerRetriever.from_documents(wholes, first_stage=first, **options),
+        SPScannerRetriever(of_one, documents=wholes, retriever=first, **options),
     ):
         got = retriever.retrieve(QUERY)
         assert sorted(n.node.text for n in got) == sorted(expected)

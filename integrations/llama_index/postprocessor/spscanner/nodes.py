@@ -119,15 +119,18 @@ class WholeDocuments:
 
     def tied(self, scored: NodeWithScore) -> NodeWithScore:
         """The node; a chunk of a document that was read again, and has another id now, as a chunk of that."""
-        node, text = scored.node, text_of(scored.node)
+        node = scored.node
         if source_id(node) in self._ids:
             return scored
+        text = text_of(node)
         among = next((self._of_file[file] for file in _files_of(node) if file in self._of_file), [])
         found = {source_id(whole): whole for whole in among if text and text in text_of(whole)}
         if len(found) != 1:
             return scored
-        source = {NodeRelationship.SOURCE: found.popitem()[1].as_related_node_info()}
-        own = node.model_copy(update={"relationships": {**node.relationships, **source}})
+        _, whole = found.popitem()  # or a chunk of it
+        source = related(whole, NodeRelationship.SOURCE) or whole.as_related_node_info()
+        relationships = {**node.relationships, NodeRelationship.SOURCE: source}
+        own = node.model_copy(update={"relationships": relationships})
         return scored.model_copy(update={"node": own})
 
 

@@ -1,8 +1,9 @@
 """LlamaIndex retriever of spscanner-rag: finds the best sentences of whole documents."""
 
-from llama_index.postprocessor.spscanner import (
-    ScannedNode,
-)  # says what to install where LlamaIndex is missing
-from llama_index.retrievers.spscanner.base import SPScannerRetriever
+from spscanner_rag.retrieval import needed
 
-__all__ = ["SPScannerRetriever", "ScannedNode"]
+needed("llama_index.core", "llama_index.retrievers.spscanner", "llama-index")
+
+from llama_index.retrievers.spscanner.base import SPScannerRetriever  # noqa: E402
+
+__all__ = ["SPScannerRetriever"]

@@ -112,7 +112,9 @@ class SPScannerRetriever(BaseRetriever):
     ) -> None:
         own = NodeRetrieverFields(**options)
         self._search, self._settings = own._search(), own.shown()
-        self._passes = None if own.filters is None else node_filter(own.filters)
+        self._filters = own.filters
+        if own.filters is not None:
+            node_filter(own.filters)  # refuses what it cannot test
         if nodes is None and isinstance(own.stage, str):
             raise ValueError(
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
@@ -208,7 +210,8 @@ class SPScannerRetriever(BaseRetriever):
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        passes, text = self._passes, check_query(query.query_str)
+        text = check_query(query.query_str)
+        passes = None if self._filters is None else node_filter(self._filters)
         admits = None if passes is None else lambda scored: passes(scored.node)
         return self._search.answer_from(self._held, text, _FollowedAnswer, admits, found, cancelled)
 
@@ -237,7 +240,8 @@ class _NodeHost(Host[NodeWithScore]):
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
         numbers = {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
-        wholes = WholeDocuments(item.node for item in items)
+        held = texts[0].items if texts else ()  # as joined: each a chunk of the whole document that it is in
+        wholes = WholeDocuments([*self.documents.values(), *(item.node for item in held)])
         return lambda scored: numbers.get(source_id(wholes.tied(scored).node))
 
     def score(self, found: Sequence[NodeWithScore]) -> float | None:
