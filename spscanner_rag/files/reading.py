@@ -212,7 +212,8 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], lis
     known = [path for path in named if os.path.isfile(path)]
     others = [path for path in found if not path.lower().endswith(endings)]
     notes = []
-    if no_files := [path for path in named if not os.path.isfile(path)]:
+    kept = set(known)
+    if no_files := [path for path in named if path not in kept]:
         notes.append(f"left out: {len(no_files):,} that are no regular files, such as {no_files[0]}")
     if links := [path for path in known if not os.path.realpath(path).startswith(root)]:
         notes.append(

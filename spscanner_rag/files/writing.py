@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any
 
 from spscanner_rag.checkpoint.whole_file import (
     is_special,
@@ -19,6 +17,9 @@ from spscanner_rag.checkpoint.whole_file import (
     write_whole,
 )
 from spscanner_rag.files.documents import STANDARD_INPUT
+
+if TYPE_CHECKING:  # imported where a folder is locked: every command imports this module
+    from filelock import FileLock
 
 
 def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out") -> None:
@@ -98,7 +99,9 @@ def refuse_in_use(folder: Path) -> None:
             _locked(folder).release()
 
 
-def _locked(folder: Path) -> FileLock:
+def _locked(folder: Path) -> "FileLock":
+    from filelock import FileLock, Timeout
+
     lock = FileLock(folder / LOCK_FILE)
     try:
         lock.acquire(timeout=0)

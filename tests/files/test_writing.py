@@ -73,19 +73,18 @@ def test_old_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
 
 
 HOLD = """
-import os, sys, time
+import sys, time
 from pathlib import Path
 from spscanner_rag.files.writing import folder_lock
 with folder_lock(Path(sys.argv[1])):
-    {more}
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 @contextmanager
-def held_by_another(folder: Path, more: str = "pass") -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", HOLD.format(more=more), str(folder)]
+def held_by_another(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", HOLD, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"

@@ -34,7 +34,6 @@ _MOST_FILES = 100_000  # in the archive
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = {"w": _WORD}
 _STRICT = b"http://purl.oclc.org/ooxml/wordprocessingml/main"  # the same elements in the strict form
-_KINDS = ("officeDocument", "styles", "numbering", "footnotes", "endnotes")
 
 Element = Any
 """Of lxml."""
@@ -121,11 +120,9 @@ class Package:
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, str] = {}
         for one in () if root is None else root.iter("{*}Relationship"):
-            kind = one.get("Type", "").rsplit("/", 1)[-1]
             path = posixpath.normpath(posixpath.join("/", folder, one.get("Target", "")))[1:]
-            is_here = one.get("TargetMode") != "External" and path in self._archive.NameToInfo
-            if is_here and kind in _KINDS:
-                found.setdefault(kind, path)
+            if one.get("TargetMode") != "External" and path in self._archive.NameToInfo:
+                found.setdefault(one.get("Type", "").rsplit("/", 1)[-1], path)
         return found
 
 
@@ -254,16 +251,12 @@ class Lists:
             }
             self._lists[number] = _List(levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted)
 
-    def level_of(self, number: str, style: str, default: int) -> int:
-        """The level in a list on which the paragraphs of a style are."""
-        levels = self._lists[number].levels if number in self._lists else {}
-        return next((each for each, level in levels.items() if style and level.style == style), default)
-
-    def label(self, number: str, level: int) -> str:
-        """Count an item of a list, and return what Word shows before it: a dash, a number, or nothing."""
+    def label(self, number: str, level: int, style: str = "") -> str:
+        """Count an item, on its style's level if it has one; what Word shows: a dash, a number, or nothing."""
         if number not in self._lists:
             return "- "
         levels, starts, counted = self._lists[number]
+        level = next((each for each, own in levels.items() if style and own.style == style), level)
         at = levels.get(level, _Level())
         if level in starts:
             counted[level] = starts.pop(level)
@@ -431,9 +424,7 @@ class _Story:
         if number in ("", "0"):
             return ""
         at = whole_number(level, LAST_LEVEL) if level or named else style.level
-        if not level:
-            at = self._lists.level_of(number, value(own.get("pStyle")), at)
-        return self._lists.label(number, at)
+        return self._lists.label(number, at, "" if level else value(own.get("pStyle")))
 
     def _table(self, element: Element) -> None:
         look = "w:tblPr/w:tblLook"
@@ -484,8 +475,7 @@ def read_docx(data: bytes) -> TextFile:
     """Read a Word document; ``ValueError`` if broken or too large, ``ImportError`` without lxml."""
     etree = needed("lxml.etree", "reading DOCX", "files")
     try:
-        with archive_of(data) as archive:
-            return _read(Package(archive))
+        return _read(Package(archive_of(data)))
     except TooLarge as error:
         raise ValueError(f"{error}: split the document, or save it as plain text") from None
     except (etree.XMLSyntaxError, *_BROKEN) as error:

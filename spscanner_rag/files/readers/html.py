@@ -66,7 +66,7 @@ _DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-h
 _INTEGER = re.compile(r"\s*([+-]?\d{1,9})(?!\d)")
 _LIST_STYLE = re.compile(r"list-style(?:-type)?:([\w-]+)")
 _NUMERALS = {"lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A"}
-_NUMERALS |= {"lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01", "none": ""}
+_NUMERALS |= {"lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
 
 
 def read_html(data: bytes) -> TextFile:
@@ -286,7 +286,7 @@ def _numbers(of: Element) -> dict[Element, str]:
     for item in items:
         number = _integer(item.get("value", ""), number)
         form = _numerals(item.attrib, list_form)
-        found[item] = f"{numeral(number, form)}. " if form else ""
+        found[item] = "" if form == "none" else f"{numeral(number, form)}. "
         number += -1 if backwards else 1
     return found
 

@@ -1,4 +1,4 @@
-"""Text that stays as it is, as positions are those of the file, with its blocks: Markdown, tables, logs, talk."""
+"""Markdown, tables, logs and talk as they are, with blocks at the file's positions; subtitles become turns."""
 
 import csv
 import html
@@ -199,7 +199,7 @@ def read_markdown(data: bytes) -> TextFile:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a Markdown text, in order and disjoint."""
+    """The blocks of CommonMark with GitHub's tables, in order and disjoint; inline markup is not read."""
     from markdown_it import MarkdownIt
 
     begin, blocks = 0, []

@@ -85,7 +85,8 @@ def synthesize(
     with folder_lock(out):
         if (out / SETTINGS).exists():
             refuse_other_run(out, earlier_run(out / SETTINGS, "replies"), run)
-        write_whole(out / SETTINGS, json.dumps(run, indent=2) + "\n")
+        else:
+            write_whole(out / SETTINGS, json.dumps(run, indent=2) + "\n")
         replies = ReplyFile(out / REPLIES)
         if len(replies):
             notify(f"found {len(replies):,} replies, which are not asked for again")

@@ -114,7 +114,8 @@ import sys
 from spscanner_rag.apps.cli import main
 for command in ("scan", "compare", "eval", "batch", "train", "serve", "synthesize"):
     assert main([command, "--help"]) == 0
-heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub", "bm25s"} & set(sys.modules)
+heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub", "bm25s", "filelock"}
+heavy &= set(sys.modules)
 sys.exit(f"loaded {heavy}" if heavy else 0)
 """
     with start("-c", code, stdout=subprocess.DEVNULL) as process:

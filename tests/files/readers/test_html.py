@@ -127,6 +127,7 @@ def test_any_nesting_keeps_its_text(parts: list[str]) -> None:
         ("<ol type=i><li>a<li>b<li type=1>c<li>d</ol>", "i. a|ii. b|3. c|iv. d"),
         ("<ol style='list-style-type: upper-roman' start=4><li>a</ol>", "IV. a"),
         ("<ol style='list-style: none'><li>(a) x<li>(b) y</ol>", "(a) x|(b) y"),
+        ("<ol type=none><li>(a) x<li>(b) y</ol>", "(a) x|(b) y"),
         ("<ol start=99999999999 type=a><li>a</ol><ol start=5000 type=I><li>b</ol>", "a. a|5000. b"),
         ("<ol start=x><li value=''>a</ol><ul type=a><li value=4>b</ul>", "1. a|- b"),
     ],

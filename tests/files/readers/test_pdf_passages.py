@@ -9,9 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
+
+pytest.importorskip("pypdfium2", reason="the extra files is not installed")
+
 import pypdf
 import pypdfium2
-import pytest
 from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
 from spscanner_rag.files.documents import TextFile
@@ -27,9 +30,6 @@ from spscanner_rag.files.readers.pdf_passages import (
 )
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 from tests.files.readers.test_pdf import PdfOf, form, read_here
-
-pytest.importorskip("pypdfium2", reason="the extra files is not installed")
-
 
 PAGES = [
     ["Mill News", "The mill by the weir was sold twice. Its wheel was", "of oak. The miller repre-", "1"],
