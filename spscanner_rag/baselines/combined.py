@@ -226,10 +226,8 @@ class Hybrid(Combined):
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> Iterator[Scores]:
         """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
-        parts = [
-            scorer.raw_scores_among(
-                requests, cancelled, among
-            )  # its logits are a nonlinear function of these
+        parts = [  # of a baseline its raw scores, of which its logits are a nonlinear function
+            scorer.raw_scores_among(requests, cancelled, among)
             if isinstance(scorer, Baseline)
             else score_batch(scorer, requests, cancelled, among)
             for scorer in self.scorers

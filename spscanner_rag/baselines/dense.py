@@ -192,6 +192,8 @@ class Dense(Embedding[Scores]):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit, keep_texts)
+        if similarity is not None and similarity not in get_args(Similarity):
+            raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
         if preset.remote_code and not trust_remote_code:
             raise ValueError(
@@ -394,14 +396,16 @@ class LateInteraction(Baseline):
         """Tokens of a text that is not cut."""
         return len(self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
-    def _pieces(self, text: str) -> list[str]:
+    def _pieces(self, text: str) -> Iterator[str]:
         """The text, halved at white space until the model reads each piece whole."""
         text, limit, middle = readable(text), self._limit, len(text) // 2
         cut = text.rfind(" ", 1, middle + 1)
         cut = middle if cut < 0 else cut
         if limit is None or cut < 1 or len(text) < limit // 4 or self.n_tokens(text) <= limit - 2:
-            return [text]
-        return [*self._pieces(text[:cut]), *self._pieces(text[cut:])]
+            yield text
+            return
+        yield from self._pieces(text[:cut])
+        yield from self._pieces(text[cut:])
 
 
 def _normalized(vectors: Any) -> Scores:  # noqa: ANN401 - an array of the library

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -167,7 +167,7 @@ class Propositions(Baseline):
                 stop_if(cancelled)
         found = []
         for passage, whole, source in zip(passages, spans, sources, strict=True):
-            sentences = [text[unit.start : unit.end] for unit in passage]
+            sentences = [terms(text[unit.start : unit.end]) for unit in passage]
             for statement in self._known[source]:
                 place = tie(statement, sentences)
                 found.append(Proposition(statement, *(whole if place is None else passage[place][:2])))
@@ -246,9 +246,9 @@ def terms(text: str) -> frozenset[str | tuple[str, str]]:
     return frozenset(words) | frozenset(pairwise(words))
 
 
-def tie(statement: str, sentences: Sequence[str]) -> int | None:
-    """The number of the last sentence that shares most terms with a statement, if any does."""
+def tie(statement: str, sentences: Sequence[Set[object]]) -> int | None:
+    """The number of the last sentence, given its terms, that shares most with a statement, if any does."""
     own = terms(statement)
-    shared = [len(own & terms(sentence)) for sentence in sentences]
+    shared = [len(own & sentence) for sentence in sentences]
     most = max(shared, default=0)
     return len(shared) - 1 - shared[::-1].index(most) if most else None

@@ -105,8 +105,9 @@ def load_checkpoint(
     found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
     refuse_small_vocabulary(config, found, files / CONFIG)
     word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
-    meaning, own = _meaning_of(settings, encoder, files, digests, torch.device(device), dtype, hub)
+    # First what is refused most cheaply, and registers the hook for computing in forks.
     model, has_head = _load_weights(files, config, settings, digests, device, dtype, require_head, layout)
+    meaning, own = _meaning_of(settings, encoder, files, digests, torch.device(device), dtype, hub)
     source = "default" if name is None else str(name)
     rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own
     return Checkpoint(model, settings, found, source, folder, published, *rest)

@@ -175,7 +175,7 @@ class CollectionIndex:
         if unknown or len(languages) != len(keys):
             raise ValueError(
                 f"the index has {len(languages)} languages for {len(keys)} texts, unknown: "
-                f"{', '.join(unknown):.40}; expected one of {', '.join(LANGUAGES)} for each: make it again"
+                f"{unknown!r:.40}; expected one of {', '.join(LANGUAGES)} for each: make it again"
             )
         index = cls()
         index._learn(vocabulary)

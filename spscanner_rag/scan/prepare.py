@@ -1,7 +1,7 @@
 """Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -106,7 +106,7 @@ class Reading:
 
     tokenizer: Tokenizer
     segmenter: Segmenter
-    settings: ScannerSettings = field(default_factory=ScannerSettings)
+    settings: ScannerSettings
     word_vectors: WordVectors | None = None
     meaning: Meaning | None = None  # whose cosines count beside the model's logits
 

@@ -29,10 +29,11 @@ def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[in
     whole = [(0, len(page)) for page in pages]
     if len(pages) < FEWEST_PAGES:
         return whole
-    filled = [
-        [(*line.span(), text) for line in _LINE.finditer(page) if (text := line[0].strip())] for page in pages
-    ]
-    tops, bottoms = [own[:EDGE_LINES] for own in filled], [own[: -EDGE_LINES - 1 : -1] for own in filled]
+    tops, bottoms = [], []
+    for page in pages:  # one at a time: all lines of a document take much memory
+        own = [(*line.span(), text) for line in _LINE.finditer(page) if (text := line[0].strip())]
+        tops.append(own[:EDGE_LINES])
+        bottoms.append(own[: -EDGE_LINES - 1 : -1])
     starts = [lines[-1][1] if lines else 0 for lines in _running(tops, numbers)]
     ends = [
         lines[-1][0] if lines else len(page)

@@ -91,6 +91,8 @@ def test_the_stored_similarity_counts(stored: str, asked: Any, taken: Any) -> No
 
 @pytest.mark.parametrize("stored", ["euclidean", "manhattan"])
 def test_a_stored_similarity_that_is_no_product_is_refused(stored: str) -> None:
+    with pytest.raises(ValueError, match=f"similarity is '{stored}'; expected 'cosine' or 'dot'"):
+        Dense("no folder and no model", similarity=stored)  # type: ignore[arg-type] - before anything is loaded
     with pytest.raises(ValueError, match=f"compares by '{stored}'; .* pass similarity="):
         Dense(Stored(stored))
 
@@ -275,14 +277,13 @@ def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
     assert scorer.score_units("who signed the treaty?", text, units[1:2])[0] != scores[1]
 
 
-sentence_transformers = pytest.importorskip("sentence_transformers")
-
 KEEPER = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
 QUERY = "Who signed the treaty?"
 
 
 @pytest.fixture(scope="module")
 def plain(bert_folder: Path) -> LateInteraction:
+    pytest.importorskip("sentence_transformers")
     return LateInteraction(bert_folder, device="cpu")
 
 
@@ -303,6 +304,7 @@ def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
 
 def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -> Path:
     """A checkpoint in the layout of the authors: encoder and ``linear.weight`` in one file."""
+    pytest.importorskip("sentence_transformers")
     folder.mkdir()
     for file in bert_folder.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
@@ -388,7 +390,8 @@ def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -
     with pytest.raises(ValueError, match="is a ColBERT checkpoint without a projection"):
         LateInteraction(stanford(tmp_path / "colbert", bert_folder, None), device="cpu")
     pylate = tmp_path / "pylate"
-    sentence_transformers.SentenceTransformer(str(bert_folder), device="cpu").save(str(pylate))
+    library = pytest.importorskip("sentence_transformers")
+    library.SentenceTransformer(str(bert_folder), device="cpu").save(str(pylate))
     stated = json.loads((pylate / "config_sentence_transformers.json").read_text())
     (pylate / "config_sentence_transformers.json").write_text(json.dumps(stated | {"model_type": "ColBERT"}))
     with pytest.raises(ValueError, match="a module Dense in it"):

@@ -19,6 +19,7 @@ from spscanner_rag.baselines.propositions import (
     Source,
     passages_of,
     read_reply,
+    terms,
     tie,
 )
 from spscanner_rag.scorers import ScanCancelled, score_batch
@@ -185,12 +186,16 @@ def test_passages_are_whole_sentences() -> None:
     assert [unit.start for unit in next(passages_of("One. " + huge))] == [0]
 
 
+def tied(statement: str, sentences: list[str]) -> int | None:
+    return tie(statement, [terms(sentence) for sentence in sentences])
+
+
 def test_the_rule_of_ties() -> None:
-    assert tie("the ship LEFT", ["The harbour.", "The ship left.", "The ship."]) == 1
-    assert tie("Anna Brook signed it", ["Anna Brook came.", "She signed it."]) == 1, "the last of two"
-    assert tie("Anna Brook came", ["Anna Brook came.", "She signed it."]) == 0
-    assert tie("red ship", ["A red ship.", "A ship, red."]) == 0, "pairs of words count"
-    assert tie("the the the", ["the", "the cat and the dog"]) == 1, "a word counts once"
-    assert tie("nothing shared", ["The ship left."]) is None
-    assert tie("東京に住む", ["東京の人", "大阪に"]) == 0
-    assert tie("nothing", []) is None
+    assert tied("the ship LEFT", ["The harbour.", "The ship left.", "The ship."]) == 1
+    assert tied("Anna Brook signed it", ["Anna Brook came.", "She signed it."]) == 1, "the last of two"
+    assert tied("Anna Brook came", ["Anna Brook came.", "She signed it."]) == 0
+    assert tied("red ship", ["A red ship.", "A ship, red."]) == 0, "pairs of words count"
+    assert tied("the the the", ["the", "the cat and the dog"]) == 1, "a word counts once"
+    assert tied("nothing shared", ["The ship left."]) is None
+    assert tied("東京に住む", ["東京の人", "大阪に"]) == 0
+    assert tied("nothing", []) is None

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical import words as word_vectors
 from spscanner_rag.lexical import words as words_module
 from spscanner_rag.lexical.words import WordVectors, index_words, query_stems
 from spscanner_rag.text.languages import CJK
@@ -85,7 +84,7 @@ ANY_WORDS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)), max
 def test_similarities_are_those_of_the_formula(question: list[str], words: list[str], at_once: int) -> None:
     table = table_of(WORDS, directions())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_vectors, "_WORDS_AT_ONCE", at_once)
+        patch.setattr(words_module, "_WORDS_AT_ONCE", at_once)
         got = similarities(table, question, words)
     assert (got.shape, got.dtype) == ((len(words), len(question)), np.float32)
     expected = [[expected_similarity(table, q, w) for q in question] for w in words]
