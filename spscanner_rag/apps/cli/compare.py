@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spscanner_rag.apps.cli.options import (
-    COUNT_TOKENS,
     FILES,
     PROGRESS,
     QUERY,
@@ -62,7 +61,9 @@ def compare(
         None, "Characters of the one FILE that answer, from 0, END excluded.", "START-END,..."
     ),
     output: OutputOptions,
-    count_tokens: str | None = COUNT_TOKENS,
+    count_tokens: str | None = option(
+        None, "Counts tokens, such as o200k_base; default the first scanner, else the bundled.", "ENCODING"
+    ),
     progress: bool = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
@@ -84,7 +85,12 @@ def compare(
     numbers = [picks[each.unit] for each in computes.settings]
     check_top_k(numbers, len(settings))
     check_counter(count_tokens)
-    spans = _parse_evidence(evidence)
+    matches = [_SPAN.fullmatch(word) for word in evidence.split(",")] if evidence is not None else []
+    if None in matches:
+        raise ValueError(
+            f"--evidence: got {evidence!r}; expected START-END,..., such as 120-188, in characters from 0"
+        )
+    spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
         raise ValueError(f"--format: got {output.form}; expected text, json or html for a comparison")
     documents = output.read(files)
@@ -119,15 +125,6 @@ def _picks(value: str | None, units: list[str]) -> dict[str, int]:
     if len(numbers) == 1:
         return dict.fromkeys(picks, numbers[0])
     return picks | dict(zip(units, numbers, strict=True))
-
-
-def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
-    matches = [_SPAN.fullmatch(word) for word in value.split(",")] if value is not None else []
-    if None in matches:
-        raise ValueError(
-            f"--evidence: got {value!r}; expected START-END,..., such as 120-188, in characters from 0"
-        )
-    return [(int(match[1]), int(match[2])) for match in matches if match]
 
 
 def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str:

@@ -15,7 +15,7 @@ class EvaluationOptions:
     held_out: list[str] | None = option(None, "Of these sources, only what training leaves out.", "SOURCE...")
     skip_bad: bool = option(False, "Count bad lines and go on.")
     context_ablation: bool = option(False, "Also each scanner on single units and chunks of 1,024 tokens.")
-    calibration: bool = option(False, "Also if scores are probabilities; score unanswerable questions.")
+    calibration: bool = option(False, "Also test if scores are probabilities; ask unanswerable questions.")
     corpus: bool = option(False, "Ask of all documents of a source together, not of a question's own alone.")
     among: int | None = option(
         None, "As --corpus, of the right document and the N - 1 hardest others of its source.", "N", least=2
@@ -47,8 +47,8 @@ class EvaluationOptions:
     direct_answers: bool = option(False, "With --answers: also from whole documents, long ones in windows.")
     direct_window: int = option(120_000, "Tokens of these windows, which overlap by half.", "N", least=1)
     answer_form: str | None = option(None, "phrase, sentence, paragraph; default the data's, else sentence.")
-    answer_units: int | None = option(None, "With --answers: from so many units instead.", "N", least=1)
-    answer_words: int | None = option(None, "With --answers: from so many words instead.", "N", least=1)
+    answer_units: int | None = option(None, "With --answers: from so many best units instead.", "N", least=1)
+    answer_words: int | None = option(None, "With --answers: from N words of the best units.", "N", least=1)
     max_requests: int | None = option(None, "With --answers: most requests, earlier included.", "N", least=0)
 
     def __post_init__(self) -> None:

@@ -70,11 +70,6 @@ SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the sca
 CACHE = option(
     True, "Keep files' texts and vectors in a cache folder ($SPSCANNER_CACHE).", names=["--cache/--no-cache"]
 )
-COUNT_TOKENS = option(
-    None,
-    "What counts tokens: a tiktoken encoding such as o200k_base; default a scanner, or the bundled.",
-    "ENCODING",
-)
 PROGRESS = typer.Option(
     None,
     "--progress/--no-progress",
@@ -151,7 +146,7 @@ class RetrieverOptions(ScannerOptions):
     retrievers: str = option(
         "scanner,bm25,dense",
         "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], mamba:MODEL, "
-        "propositions:MODEL, remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
+        "propositions:MODEL, latechunking[:MODEL], remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
         "NAME,...",
     )
     unit: str = option(

@@ -13,7 +13,6 @@ import typer
 from spscanner_rag.apps.cache import ReadCache, cache_folder
 from spscanner_rag.apps.cli.options import (
     CACHE,
-    COUNT_TOKENS,
     FILES,
     MODEL,
     PROGRESS,
@@ -77,9 +76,13 @@ def scan(
         '"elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".',
         names=("--top-k", "-k"),
     ),
-    threshold: float | None = option(None, "Lowest score, 0 to 1; exit code 1 if no sentence has it."),
+    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive; exit code 1 if none has it."),
     max_tokens: int | None = option(None, "Token budget of all that is shown, the best sentences first."),
-    count_tokens: str | None = COUNT_TOKENS,
+    count_tokens: str | None = option(
+        None,
+        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the model's.",
+        "ENCODING",
+    ),
     context: int | None = option(None, "Neighbours on each side of a sentence; default 1 for text, else 0."),
     diversity: float = option(1.0, "0 to 1; below 1, sentences that repeat better ones are passed over."),
     order: str = option("score", "Best first, or as in the document.", "[score|document]"),
@@ -98,7 +101,10 @@ def scan(
     line:column of the text from 1, a column counting characters, and the heading above. A byte order mark is not
     part of the text.
     """
-    files, query = _with_question(files, query)
+    last = files[-1]
+    is_file = last == STANDARD_INPUT or named_kind(last) or os.path.lexists(last.partition("\0")[0])
+    if query is None and len(files) > 1 and not is_file:  # the last word names nothing: it is the question
+        files, query = files[:-1], last
     places = check_offsets(offsets, "--offsets")
     if query is not None:
         check_query(query, "--query")
@@ -128,13 +134,6 @@ def scan(
         output.write(documents, _rendered(output, asked, scanner.checkpoint.source, scanned, places))
     if query is not None and threshold is not None and not any(each.picks for each in scanned):
         raise typer.Exit(1)
-
-
-def _with_question(files: list[str], query: str | None) -> tuple[list[str], str | None]:
-    """The files and the question, which is the last of several words that is the name of nothing."""
-    last = files[-1]
-    is_file = last == STANDARD_INPUT or named_kind(last) or os.path.lexists(last.partition("\0")[0])
-    return (files, query) if query is not None or len(files) < 2 or is_file else (files[:-1], last)
 
 
 class _Reading:

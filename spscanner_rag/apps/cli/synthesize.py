@@ -59,7 +59,7 @@ def synthesize(
     most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
     seed: int = option(0, "Decides every random choice."),
     language: str = option("en", "Language of the documents and questions, as a code of two letters."),
-    language_probability: float = option(0.8, "Leave less probable out; 0 takes all.", least=0, most=1),
+    language_probability: float = option(0.8, "Its least probability; 0 takes all texts.", least=0, most=1),
     keep_boilerplate: bool = option(False, "Also make questions from licences and copyright notices."),
     against: list[Path] | None = option(None, "Leave out sources that share text with these.", "FILE..."),
     test_share: float = option(0.0, "Share of documents for test.jsonl, not train.jsonl.", least=0, most=1),

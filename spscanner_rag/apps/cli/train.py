@@ -16,7 +16,9 @@ STEPS_PER_LINE = 20  # without a terminal
 def train(
     out: Path = option(..., "Folder for state, log and checkpoint; a run found there resumes."),
     data: list[Path] | None = option(None, "Files to train on: questions in JSONL (.gz allowed).", "FILE..."),
-    recipe: Path | None = argument("Default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None),
+    recipe: Path | None = argument(
+        "Recipe; else nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
+    ),
     base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
     config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
     validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
@@ -52,9 +54,9 @@ def train(
 
 def encoder(
     out: Path = option(..., "Folder for the checkpoint, and for the state of an interrupted training."),
-    model: str = option("minilm", "minilm, or a BERT-like sentence-transformers model's folder or Hub id."),
+    model: str = option("minilm", "Encoder: minilm, or a folder or Hub id of a sentence-transformers BERT."),
     data: list[Path] = option(..., "Questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."),
-    base: str | None = option(None, "Checkpoint to put it into; default: the bundled one."),
+    base: str | None = option(None, "Checkpoint to put the encoder into; default: the bundled one."),
     steps: int = option(600, "Training steps; 0 takes the encoder as it is.", least=0),
     cross_steps: int = option(0, "Steps of a cross-reader; 0 takes the encoder's own, if any.", least=0),
     documents: int = option(100, "Documents of each source to train on, at most.", least=1),

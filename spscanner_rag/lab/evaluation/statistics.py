@@ -170,7 +170,9 @@ def _paired_samples(
     grouped = by_setting((record for record in records if metric in record.metrics), [first, second])
     both = [{r.key[2:]: r for own in grouped.get(s, {}).values() for r in own} for s in (first, second)]
     shared = [key for key in both[0] if key in both[1]]
-    by_source = {source: [key for key in shared if key[0] == source] for source, *_ in shared}
+    by_source: dict[str, list[tuple[str, ...]]] = {}
+    for key in shared:
+        by_source.setdefault(key[0], []).append(key)
     return [
         _samples({source: [own[key] for key in keys] for source, keys in by_source.items()}, metric)
         for own in both

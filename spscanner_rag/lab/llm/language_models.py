@@ -142,10 +142,12 @@ def named_model(name: str) -> LanguageModel:
     ]
     for module, class_name in classes:
         try:
-            made = getattr(import_module(module), class_name)(model=rest, temperature=0.0)
-        except ModuleNotFoundError:
+            found = getattr(import_module(module), class_name)
+        except ModuleNotFoundError as error:
+            if not f"{module}.".startswith(f"{error.name}."):
+                raise  # a package that this one needs
             continue
-        return language_model_of(made, rest)
+        return language_model_of(found(model=rest, temperature=0.0), rest)
     installs = " or ".join(
         f"`pip install {module.replace('.', '-').replace('_', '-')}`" for module, _ in classes
     )

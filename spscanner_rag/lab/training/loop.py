@@ -163,7 +163,8 @@ class Trainer:
 
     def averaged_weights(self) -> dict[str, Tensor]:
         """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
-        return self.average or {name: value.detach() for name, value in self.model.named_parameters()}
+        own = {name: value.detach() for name, value in self.model.named_parameters()}
+        return self.average if self.recipe.ema_decay else own
 
     def offer(self, value: float) -> None:
         """Keep the weights as they are now if a validation's ``value`` is the highest so far."""

@@ -198,21 +198,22 @@ def put_into_checkpoint(
     sources, aside = read_sources(documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed)
     out.mkdir(parents=True, exist_ok=True)
 
-    def run(training: Finetuning, state: Path, steps: int) -> None:
-        losses = list[float]()
-        for report in training.trainer(state, steps).run():
+    def run(training: Finetuning, state: Path, steps: int) -> int:
+        losses, trainer = list[float](), training.trainer(state, steps)
+        for report in trainer.run():
             losses.append(report.loss)
             if report.step % 20 == 0:
                 notify(f"step {report.step:,} of {steps:,}  loss {np.mean(losses[-20:]):.3f}")
+        return trainer.step  # more than was asked for, if a state had more
 
     states = out / "encoder_training", out / "cross_training"
     if steps:
         training = EncoderTraining(file, sources, seed)
-        run(training, states[0], steps)
+        steps = run(training, states[0], steps)
         file = file._replace(weights=training.trained(), cross=None)
     if cross_steps:
         second = CrossTraining(file, sources, seed)
-        run(second, states[1], cross_steps)
+        cross_steps = run(second, states[1], cross_steps)
         file = file._replace(cross=second.cross())
     file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
     if file.cross is not None:

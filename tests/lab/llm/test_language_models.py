@@ -145,6 +145,13 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
         named_model(f"{path}:absent")
 
 
+def test_a_package_without_one_that_it_needs_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "langchain_mistralai.py").write_text("import absent_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'absent_package'"):
+        named_model("mistral:small")
+
+
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [

@@ -301,9 +301,12 @@ class PassageDraw(QuestionDraw):
         # part of it that has this document, and the documents in there
         self._starts: dict[int, NDArray[np.int32]] = {}
         self._index: dict[int, tuple[CollectionIndex, list[int]]] = {}
-        for source in self._sources:
+        numbers_of: dict[str, list[int]] = {source: [] for source in self._sources}
+        for number in range(len(documents)):
+            numbers_of.get(documents.without_text(number).source, []).append(number)
+        for own in numbers_of.values():
             texts = {}
-            for number in (n for n in range(len(documents)) if documents.without_text(n).source == source):
+            for number in own:
                 units = segmenter.segment(documents.document(number).text)
                 texts[number] = [unit.model_text for unit in units]
                 self._starts[number] = np.array([unit.start for unit in units], np.int32)

@@ -56,8 +56,9 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
     probabilities of a whole document come out too high. None, and nothing is changed, if there is too little to
     learn or relevant sentences do not score higher.
     """
+    found = list(labelled_logits(scanner, asked))
     try:
-        logits, marks = map(np.concatenate, zip(*labelled_logits(scanner, asked), strict=True))
+        logits, marks = map(np.concatenate, zip(*found, strict=True))
         scale, shift = fit_platt(logits, marks)
     except ValueError:  # too few, or of one kind
         return None

@@ -74,6 +74,8 @@ def test_questions_that_say_nothing_leave_the_scanner_as_it_is(
     assert calibrate(scanner, [(one, one.questions[0])]) is None
     assert calibrate(scanner, [(blank, blank.questions[0])]) is None
     assert calibrate(scanner, []) is None
+    with pytest.raises(ValueError, match="query"):  # not "too few"
+        calibrate(scanner, [(one, Question("q", " ", ((0, 22),)))])
     prior = scanner.checkpoint.model.lexical_prior
     assert prior is not None
     torch.nn.init.constant_(prior.weight, -8.0)  # it prefers what is irrelevant
