@@ -214,6 +214,7 @@ DOORS = "server: silent connections, wrong hosts"
 BEGUN = [b"", b"GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ", b"PO", b"\r\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", BEGUN)
 def test_connections_that_ask_nothing_keep_nobody_out(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes, attempt: Attempt

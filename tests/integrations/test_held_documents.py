@@ -120,6 +120,7 @@ def test_what_is_no_filter_is_refused(host: Holding) -> None:
         host.of(NOTES, scorer=Uncounted(), **{name: [1]})
 
 
+@pytest.mark.slow
 @both_retrievers
 def test_what_no_document_says_is_not_guessed(host: Holding, reader: Reader) -> None:
     """A large document is not read for a word that all have, and is for one that it alone has."""

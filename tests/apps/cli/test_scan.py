@@ -174,6 +174,7 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoin
     assert scan(document).err == ""  # standard error is no terminal here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("measured", "worth", "said"), [(0.0, 0.0, 1), (0.0, 1e6, 0), (1e6, 0.0, 0)])
 def test_the_first_question_says_what_it_reads_and_how_long(
     run: Run, document: Path, monkeypatch: pytest.MonkeyPatch, measured: float, worth: float, said: int
