@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -143,6 +144,10 @@ sys.exit(main(sys.argv[1:]))
         assert process.stdout is not None
         with (tmp_path / "pipe").open("wb"):  # opens when the program does, which then waits for more
             process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            if process.poll() is None:  # it came just before the system's read, where Python does not see it
+                process.send_signal(signal.SIGINT)
             assert ended(process) == (130, b"spscanner: interrupted\n")
         assert process.stdout.read() == b""
 
