@@ -1,4 +1,4 @@
-"""LangChain documents as pieces of texts to read: who they are, what they were cut from, which are read as one."""
+"""LangChain documents as pieces to read: their ids, what they were cut from, which are read as one text."""
 
 import hashlib
 import math
@@ -27,7 +27,7 @@ from spscanner_rag.retrieval import (
 
 SCORE_KEY = "relevance_score"
 ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))  # metadata keys whose values depend on the question
-_SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
+_SCORES = (SCORE_KEY, "score")  # may have the score of an earlier stage; the first one present counts
 _PAGES = ("page", "page_number", "page_label")
 
 # Keys whose values differ between the chunks of one document: scores, ids in a store, and offsets.
@@ -55,13 +55,13 @@ def _number(value: object) -> float | None:
 
 
 def parent_name(document: Document) -> str:
-    """The same for a document and all of its chunks, since splitters copy the metadata."""
+    """A digest that a document shares with all of its chunks, since splitters copy the metadata."""
     own = {key: value for key, value in document.metadata.items() if key not in _OF_A_CHUNK}
     return digest({key: value for key, value in own.items() if not key.startswith("spscanner_")})
 
 
 def group_of(document: Document, document_key: str | None) -> str | None:
-    """The same for documents with equal metadata under the key; None without a value."""
+    """A string that is equal for documents with equal metadata under the key; None without a value."""
     value = None if document_key is None else document.metadata.get(document_key)
     return None if value is None else canonical(value)
 
@@ -72,7 +72,7 @@ def own_name(document: Document) -> str:
 
 
 def stable_name(document: Document) -> str:
-    """The same in every run and for every store: `own_name`, unless the id was made up at random."""
+    """A name that is the same in every run and store: `own_name`, or a digest if the id is random."""
     return _content_name(document) if document.id and is_random_id(document.id) else own_name(document)
 
 
@@ -115,8 +115,8 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
             )
         elif _content_name(known) != _content_name(document):
             raise ValueError(
-                f"documents: got two different documents with the id {name!r}; expected an id of its own for "
-                "each, or None for one made of its text and metadata"
+                f"documents: got two different documents with the id {name!r}; expected a different id for "
+                "each, or None to make one from its text and metadata"
             )
     return tuple(own.values())
 
@@ -126,7 +126,7 @@ def require_document(document: object, where: str) -> None:
     if not isinstance(document, Document):
         got = type(document).__name__
         if hasattr(document, "get_content"):
-            got = "a LlamaIndex node, not LangChain's Document(it.get_content(), metadata=it.metadata)"
+            got = "a LlamaIndex node (convert it: Document(it.get_content(), metadata=it.metadata))"
         raise TypeError(f"{where}: got {got}; expected langchain_core.documents.Document objects")
 
 
@@ -139,9 +139,9 @@ def read(
 ) -> list[ReadText[Document]]:
     """Join documents to texts; those with the same value under ``document_key`` become one.
 
-    One with an integer ``start_index`` is a chunk, and so are several with equal metadata and a value under the
-    key. What ``wholes`` has of a chunk's document is read instead. ``complete``: others are whole, so that pages
-    may continue each other. The second part of a piece's source names the document that its offsets refer to.
+    A document with an integer ``start_index`` is a chunk; so are those with a value under the key, equal metadata
+    and overlapping texts. A chunk's document is read instead if ``wholes`` has it. ``complete``: all others are
+    whole, so pages may continue each other. A piece's ``source[1]`` names the document that its offsets refer to.
     """
     of_parent: dict[str, list[str]] = {}
     for document in documents:
@@ -164,7 +164,7 @@ def read(
             source = ("parent", parent_name(document))
         else:
             start, whole = 0, True
-            # One id may belong to several texts.
+            # Several texts may have the same id.
             source = ("whole", stable_name(document), document.page_content)
         position = page_number(document.metadata, _PAGES)
         pieces.append(
@@ -183,7 +183,7 @@ def read(
 
 
 class Wholes:
-    """Finds the whole document, with a chunk's text, that it was cut from: by id, metadata or ``document_key``."""
+    """Finds the document that has a chunk's text and was its source: by id, metadata or ``document_key``."""
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
         self.documents = documents
@@ -195,7 +195,7 @@ class Wholes:
                 self._numbers.setdefault(name, []).append(number)
 
     def holding(self, chunk: Document) -> list[int]:
-        """Indices of the documents that the chunk may be cut from; one, unless it is ambiguous or unknown."""
+        """Indices of the documents that the chunk may be cut from: several if ambiguous, none if unknown."""
         for name in self._names(chunk):
             found = self._with_text(self._numbers.get(name, ()), chunk.page_content)
             if found:
@@ -221,9 +221,9 @@ class Wholes:
 
 
 class ScoredMetadata(dict[str, Any]):
-    """The metadata of a result, equal whatever its scores: `MultiQueryRetriever` keeps a sentence once.
+    """The metadata of a result; scores do not affect equality, so `MultiQueryRetriever` keeps a sentence once.
 
-    Not a class of documents: a checkpoint of LangGraph restores only LangChain's own.
+    Not a subclass of Document: a LangGraph checkpoint restores only LangChain's own classes.
     """
 
     @override
@@ -243,16 +243,16 @@ class ScoredMetadata(dict[str, Any]):
 def scored_document(text: str, metadata: Mapping[str, Any], name: str | None) -> Document:
     """A document with `ScoredMetadata`."""
     document = Document(page_content=text, id=name)
-    document.metadata = ScoredMetadata(metadata)  # not in the call: pydantic would make a plain dict of it
+    document.metadata = ScoredMetadata(metadata)  # not in the call: pydantic would turn it into a plain dict
     return document
 
 
-UNKNOWN = -1  # as LangChain's splitters mark an offset that they cannot find
+UNKNOWN = -1  # what LangChain's splitters write for an offset that they cannot find
 
 
 @dataclass(frozen=True)
 class DocumentHost(Host[Document]):
-    """How LangChain's documents are held; ``document_key`` as for the retriever."""
+    """How LangChain's documents are held; ``document_key`` is that of the retriever."""
 
     document_key: str | None
 
@@ -296,7 +296,7 @@ class DocumentHost(Host[Document]):
 
 
 def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
-    """Where a hit begins by the offsets of the chunks there, which others contradict; None unless these agree."""
+    """Where a hit begins by the offsets of its own chunks, where those of others conflict; None if these do."""
     starts = set()
     for placed in text.joined.touching(hit.start, hit.end):
         own = start_of(text.items[placed.number])
@@ -306,7 +306,7 @@ def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
 
 
 class DocumentAnswer(Answer[Document, Document]):
-    """Results as new documents, which share nothing with those that contain the sentences."""
+    """Results as new documents, which share no objects with those that contain the sentences."""
 
     pages: ClassVar = _PAGES
     unknown: ClassVar = UNKNOWN

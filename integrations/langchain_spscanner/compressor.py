@@ -16,22 +16,22 @@ from spscanner_rag.scorers import Cancelled, check_query, never
 class DocumentFields(ScanFields):
     """Which model scores, which sentences are selected, and what is returned.
 
-    Scores are metadata of the results: ``relevance_score``, ``spscanner_logit`` and, on request,
+    The metadata of a result have its scores: ``relevance_score``, ``spscanner_logit`` and, on request,
     ``spscanner_retrieval_score``.
     """
 
     limits: ClassVar = ("k", "k_per_document")
 
     k: SkipValidation[int | float | str | None] = 50
-    """Maximum number of sentences; below 1 a share of all, but at least 10; "elbow" or "elbow:5-30" for as
-    many as are above the steepest fall of the scores; None for no limit."""
+    """Maximum number of sentences; below 1 a share of all, but at least 10; "elbow" or "elbow:5-30" for those
+    before the steepest fall of the sorted scores; None for no limit."""
 
     k_per_document: SkipValidation[int | None] = None
     """Maximum number of sentences of each document, neighbours not counted; None for no limit."""
 
     document_key: str | None = "source"
-    """Documents with the same value under this metadata key are read as one, such as the pages of a file, sorted
-    by page number if all have one. None: each is read alone."""
+    """Documents with the same value under this metadata key, such as the pages of a file, are read as one text,
+    sorted by page number if all have one. None: each document is read alone."""
 
     documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
 
@@ -47,7 +47,7 @@ class DocumentFields(ScanFields):
         return {name: option for name, option in value.items() if name != "token"}
 
     def _corpus(self) -> HeldCorpus[Document]:
-        """The documents as a corpus; another one when they or the key change."""
+        """The documents as a corpus, which is replaced when they or the key change."""
         if self.documents is not None and not isinstance(self.documents, tuple):
             self.documents = tuple(self.documents)
         documents, host = self.documents or (), DocumentHost(self.document_key)
@@ -88,7 +88,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         documents : sequence of Document
             Not changed. If they have no text, no model is loaded.
         query : str
-            The question; ``ValueError`` if it is empty, ``TypeError`` without one.
+            The question; ``ValueError`` if it is blank, ``TypeError`` if it is not a string.
         callbacks : optional
             Not used: a compressor has no traced run of its own.
         """

@@ -1,4 +1,4 @@
-"""Middleware for agents: long results of tools are cut to the sentences that answer the agent's question."""
+"""Middleware for agents: cuts long tool results to the sentences that answer the agent's question."""
 
 import json
 import re
@@ -26,40 +26,40 @@ except ImportError as error:
     ) from error
 
 READ_TOOL = "read_tool_result"
-READ_CHARACTERS = 8_000  # that the tool for the rest returns at once
-QUESTION_CHARACTERS = 2_000  # of a long message, its end
-SHORTEST_CUT = 400  # characters; a shorter string in JSON stays
+READ_CHARACTERS = 8_000  # maximum that one call of `read_tool_result` returns
+QUESTION_CHARACTERS = 2_000  # a longer question is cut to its last characters
+SHORTEST_CUT = 400  # strings in JSON of at most this many characters are not cut
 CHARACTERS_PER_TOKEN = 4
 
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?')  # of JSON, and whether it is the name of a value
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?')  # a string of JSON, with the colon if it is a key
 
 Answered: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class CompressedState(AgentState[Any]):
-    """An agent's state, with the whole texts of results that were cut, by their handles."""
+    """An agent's state, with the whole texts of the results that were cut, by handle."""
 
     spscanner_results: NotRequired[Annotated[dict[str, str], PrivateStateAttr, or_]]
 
 
 class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, Any]):
-    """Cuts long results of an agent's tools to the sentences that matter for its question, verbatim, with places.
+    """Cuts long tool results to the sentences that matter for the agent's question, verbatim and with offsets.
 
-    The whole text stays in the agent's state, and so in its checkpoints; a tool, ``read_tool_result``, reads it by
-    the handle that stands above the sentences. What is cut: strings, text blocks, and long strings within JSON,
-    which stays JSON. All else is passed on as it is: images and other blocks, artifacts, errors, commands.
+    The whole text stays in the agent's state, and so in its checkpoints; the tool ``read_tool_result`` reads it by
+    the handle printed above the sentences. The middleware cuts strings, text blocks, and long strings within JSON,
+    which stays JSON. It passes on all else unchanged: images and other blocks, artifacts, errors, commands.
 
     Parameters
     ----------
     longer_than : int, default 2000
-        Tokens, counted as four characters each; results that are not longer stay whole.
+        Only results of more tokens are cut; four characters count as one token.
     max_tokens : int, default 1000
-        Of the sentences that are kept of one result.
+        Token budget for the sentences kept of one result.
     tools : collection of str, optional
-        Only results of these tools are cut; default: of all. Name them if others return code or tables.
+        Names of the tools whose results are cut; default: all. Set it if other tools return code or tables.
     question : callable, optional
-        Gives the question from the agent's state; default: the text of the last human message. Without one,
-        nothing is cut.
+        Returns the question from the agent's state; default: the text of the last human message. Without a
+        question, nothing is cut.
     **fields
         Further fields of `SPScannerCompressor`, such as ``model``, ``scanner``, ``k`` and ``threshold``.
 
@@ -109,7 +109,7 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
         return answered
 
     def _cut(self, request: ToolCallRequest, answered: Answered) -> tuple[list[Document], str] | None:
-        """The long texts of a result that is to be cut, and the question; None if it is not."""
+        """The texts of a result that is to be cut, and the question; None if the result stays as it is."""
         name = request.tool_call["name"]
         passed_on = name == READ_TOOL or (self.only is not None and name not in self.only)
         if passed_on or not isinstance(answered, ToolMessage) or answered.status == "error":
@@ -135,7 +135,7 @@ def last_question(state: Any) -> str:  # noqa: ANN401 - a dictionary, a list or 
 
 
 def _shortened(message: Any, documents: Sequence[Document], kept: Sequence[Document]) -> Answered:  # noqa: ANN401
-    """A tool's message with the sentences kept of its long texts, and the whole texts for the agent's state."""
+    """A tool's message with its texts cut to the kept sentences, and the whole texts for the agent's state."""
     lines: list[list[str]] = [[] for _ in documents]
     for one in kept:
         start, end = one.metadata["start_index"], one.metadata["end_index"]
@@ -145,7 +145,7 @@ def _shortened(message: Any, documents: Sequence[Document], kept: Sequence[Docum
     for document, own in zip(documents, lines, strict=True):
         text = document.page_content
         handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-        head = f'[Sentences of {len(text)} characters that matter; all: {READ_TOOL}("{handle}", start)]'
+        head = f'[Sentences that matter, of {len(text)} characters; all: {READ_TOOL}("{handle}", start)]'
         cut = "\n".join([head, *own])
         if len(cut) < len(text):
             whole[handle] = text
@@ -159,7 +159,7 @@ def _shortened(message: Any, documents: Sequence[Document], kept: Sequence[Docum
 
 
 def _replaced(content: Any, put: Callable[[str], str]) -> Any:  # noqa: ANN401 - blocks of any kind
-    """A tool's content with what ``put`` gives for each of its long texts."""
+    """A tool's content, with each text, or each long string in JSON, replaced by what ``put`` returns for it."""
     if isinstance(content, list):
         return [_replaced(block, put) for block in content]
     if isinstance(content, dict):
@@ -184,11 +184,11 @@ def _is_json(text: str) -> bool:
 
 
 def read_tool_result(handle: str, runtime: ToolRuntime, start: int = 0) -> str:
-    """Read the whole text of a tool's result of which you saw only some sentences, from a character on."""
+    """Read the whole text of a tool result that you saw only some sentences of, from character ``start`` on."""
     known = runtime.state.get("spscanner_results") or {}
     if handle not in known:
         raise ToolException(f"handle: got {handle!r:.40}; expected one of {', '.join(known) or 'none yet'}")
     text, start = known[handle], max(0, start)
     end = min(len(text), start + READ_CHARACTERS)
-    more = f"; it goes on at start={end}" if end < len(text) else ""
+    more = f"; continue with start={end}" if end < len(text) else ""
     return f"[{start}-{end} of {len(text)} characters{more}]\n{text[start:end]}"

@@ -29,28 +29,28 @@ _MISSING = object()
 class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
-    Each result is a `Document` with the metadata of the document that contains it, and with
+    Each result is a `Document` with the metadata of the document that contains it, plus
     ``relevance_score`` (from 0 to 1), ``spscanner_logit``, ``start_index`` and ``end_index`` (its span in that
     document, in characters) and ``spscanner_id``, which is also its ``id``. A document with an integer
     ``start_index`` in its metadata is a chunk; its spans are offsets in the document that it was cut from.
 
     If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
-    are read for a question. The words of all documents are counted when the retriever is built, of later ones with
-    the next question, and scores are relative to all of them, whichever are read.
+    are read for a question. The words of all documents are counted when the retriever is built, and those of
+    documents added later with the next question. Scores are relative to all documents, whichever are read.
 
     ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
-    ``filter``. The first call loads the model, once in a process. Further parameters: those of `DocumentFields`.
+    ``filter``. The first call loads the model, once per process. Further parameters: those of `DocumentFields`.
 
     Parameters
     ----------
     documents : sequence of Document, optional
-        The documents to scan; with a first stage of the framework, those that contain its chunks. They are copied,
-        without duplicates.
+        The documents to scan; if the first stage is a LangChain retriever, those that contain the chunks that it
+        finds. They are copied, without duplicates.
     first_stage, retriever, read_documents, read_tokens
         As for `RetrieverFields`; a first stage is a retriever or another runnable from a string to documents.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all of these values, give
-        results. Scores remain relative to all documents. If it leaves none, the result is empty.
+        results. Scores remain relative to all documents. If no document passes, the result is empty.
 
     Raises
     ------
@@ -80,9 +80,9 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan these whole texts, with one of ``metadatas`` and ``ids``, if given, for each, else ``ValueError``.
+        """Scan these whole texts; ``fields`` are the other fields of the class.
 
-        ``fields`` are the other fields of the class.
+        ``metadatas`` and ``ids``, if given, must have one value for each text, else ``ValueError``.
         """
         texts = list(texts)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
@@ -102,17 +102,17 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     ) -> Self:
         """Scan what another retriever finds; ``fields`` are the other fields of the class.
 
-        If it finds a chunk of one of the whole ``documents``, all of that is scanned, with the other pages of the
-        same file. Without them, what it finds is scanned.
+        If it finds a chunk of one of the whole ``documents``, that document is scanned as a whole, with the other
+        pages of the same file. Without ``documents``, the documents that it finds are scanned.
         """
         return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
 
     @classmethod
     def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
-        """Read what `persist` wrote; ``fields`` are those of the class but ``documents``: it keeps none of them.
+        """Read what `persist` wrote. It stores none of the ``fields`` of the class; give all but ``documents``.
 
-        The folder's arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it
-        is missing, was written by something else, or is damaged.
+        The folder's arrays are read from disk while the retriever is in use, so keep it as long. ``ValueError`` if
+        it is missing, damaged, or was not written by `persist` of this class.
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
@@ -131,11 +131,11 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         return self
 
     def persist(self, path: str | Path) -> None:
-        """Write the documents, their word counts and their vectors to a folder, whole or not at all.
+        """Write the documents, their word counts and vectors to a folder, completely or not at all.
 
-        A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
-        The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
-        anything else, or metadata hold values that JSON cannot keep.
+        A scanner with an encoder, such as the bundled one, is loaded for this and computes the missing vectors.
+        The folder must be new, empty, or written by `persist` before; its content is replaced. ``ValueError`` if
+        it holds anything else, or if metadata hold values that JSON cannot keep.
         """
         self._corpus().persist(path, self._search().meaning)
 
@@ -144,12 +144,12 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     ) -> list[str]:
         """Add copies of documents, which replace those with the same id, and return their ids.
 
-        A question that is being answered meanwhile is answered from the documents as they were.
+        Questions that are already being answered still see the documents as they were.
 
         Parameters
         ----------
         ids : sequence of str or None, optional
-            One for each. Default: their own; a document without an id gets a digest of its text and metadata.
+            One for each document. Default: its own id, or else a digest of its text and metadata.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         return [str(document.id) for document in new]
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents by their ids; if one is unknown, ``ValueError``, and nothing is deleted."""
+        """Delete documents by their ids; an unknown id raises ``ValueError``, and nothing is deleted."""
         with HeldCorpus.changing:
             self._hold(self._corpus().deleting(ids))
 
@@ -217,7 +217,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         return params
 
     def _checked_call(self, query: object, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What the framework passes on to the methods below, made of the arguments of a call."""
+        """Check the arguments of a call and make those that the base class passes on to the methods above."""
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
                 raise TypeError(

@@ -42,5 +42,5 @@ def test_other_input_is_refused_by_name(documents: list[Document]) -> None:
         LlamaIndexDocument(text="A."),
         NodeWithScore(node=TextNode(text="A.")),
     ):
-        with pytest.raises(TypeError, match=r"documents: got a LlamaIndex node, not LangChain's Document\("):
+        with pytest.raises(TypeError, match=r"documents: got a LlamaIndex node \(convert it: Document\("):
             compressor.compress_documents([other], QUERY)

@@ -86,9 +86,7 @@ def test_other_nodes_with_text_are_read() -> None:
 def test_anything_else_is_refused_by_name() -> None:
     other = SimpleNamespace(page_content="Anne signed.", metadata={})
     for refuses in (reranked, SPScannerRetriever.from_nodes, SPScannerRetriever.from_documents):
-        with pytest.raises(
-            TypeError, match=r"nodes\[0\] is a LangChain Document, not LlamaIndex's Document\("
-        ):
+        with pytest.raises(TypeError, match=r"nodes\[0\] is a LangChain Document \(convert it: Document\("):
             refuses([other])  # type: ignore[operator]
     with pytest.raises(TypeError, match=r"nodes\[1\] is str; expected a NodeWithScore or a node"):
         reranked([TextNode(text="A."), "text"])

@@ -163,7 +163,7 @@ def test_an_index_node_stands_for_its_object(documents: list[Document], word_sco
 )
 def test_two_different_ones_with_one_id_are_refused(other: BaseNode, word_scorer: Any) -> None:
     one = Document(text="One text.", id_="d")
-    message = r"nodes: got two different ones with the id 'd'; expected an id of its own for each"
+    message = r"nodes: got two different ones with the id 'd'; expected a different id for each"
     with pytest.raises(ValueError, match=message):
         SPScannerRetriever.from_documents([one, other], scorer=word_scorer)  # type: ignore[list-item]
     retriever = SPScannerRetriever.from_documents([one, one.model_copy()], scorer=word_scorer)

@@ -1,4 +1,4 @@
-"""The ranker and the extractor. They name their base: ``component`` makes new classes, where ``super()`` fails."""
+"""The ranker and the extractor. They name their base, as ``super()`` fails in classes that ``component`` makes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from spscanner_rag.scorers import Cancelled, check_query, never
 
 
 def once(documents: Sequence[Document]) -> list[Document]:
-    """The documents without those that come again, of which the best scored one is kept."""
+    """The documents without duplicates; of those with one id, the one with the highest score is kept."""
     own: dict[str, Document] = {}
     for document in documents:
         own[document.id] = max(own.get(document.id, document), document, key=lambda one: one.score or 0)
@@ -23,7 +23,7 @@ def once(documents: Sequence[Document]) -> list[Document]:
 
 
 def read(documents: Sequence[Document]) -> list[ReadText[Document]]:
-    """Documents as texts; the chunks that Haystack's splitters cut of one document are read together."""
+    """Documents as texts; chunks that Haystack's splitters cut from one document are read together."""
     pieces = []
     for number, document in enumerate(documents):
         start, parent = document.meta.get("split_idx_start"), document.meta.get("source_id")
@@ -41,7 +41,7 @@ def read(documents: Sequence[Document]) -> list[ReadText[Document]]:
 
 
 class _Found(Answer[Document, Document]):
-    """Results as new documents with the metadata of those they were found in."""
+    """Results as new documents, each with the metadata of the document that it was found in."""
 
     pages: ClassVar = ("page_number",)
 
@@ -77,20 +77,20 @@ class _Fields(ScanFields):
 
 
 class _Component:
-    """Reads documents for a query; its arguments are written with a pipeline and come back."""
+    """Reads documents for a query; its arguments are saved and restored with a pipeline."""
 
-    _always: ClassVar[dict[str, Any]] = {}  # fields that nobody sets
+    _always: ClassVar[dict[str, Any]] = {}  # fields that the class fixes
 
     def __init__(self, **fields: Any) -> None:  # noqa: ANN401
         self._fields = _Fields(**fields)
 
     def warm_up(self) -> None:
-        """Load the model, once in a process."""
+        """Load the model, once per process."""
         self._fields._search().choice.resolve()
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
-        """Answer from documents, which stay as they are; ``top_k``, if given, replaces the component's."""
+        """Answer from documents, which do not change; ``top_k``, if given, replaces the component's."""
         return {"documents": self._answer(query, once(documents), top_k)}
 
     @component.output_types(documents=list[Document])
@@ -102,7 +102,7 @@ class _Component:
         return {"documents": await self._fields._search().off_loop(answer)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments, without a token; a pipeline refuses to write objects among them."""
+        """Return the arguments, without an access token; a pipeline refuses to save objects among them."""
         given = {name: getattr(self._fields, name) for name in sorted(self._fields.model_fields_set)}
         given |= {name: str(value) for name, value in given.items() if isinstance(value, Path)}
         if "model_kwargs" in given:
@@ -111,7 +111,7 @@ class _Component:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component of what `to_dict` returned."""
+        """Make the component from what `to_dict` returned."""
         return default_from_dict(cls, data)
 
     def _answer(
@@ -124,16 +124,16 @@ class _Component:
 
 @component
 class SPScannerRanker(_Component):
-    """Ranks documents by their best sentences; a document's score is that of its best one, from 0 to 1.
+    """Ranks documents by their best sentences; a document's score is that of its best sentence, from 0 to 1.
 
-    Chunks that Haystack's splitters cut of one document are read together. What has no text comes last, unscored.
+    Chunks that Haystack's splitters cut from one document are read together. A document without text comes last.
 
     Parameters
     ----------
     top_k : int, default 10
-        The most documents to return; None for all.
+        Maximum number of documents to return; None for all.
     **fields
-        Which model scores, as ``model``, ``device``, ``model_kwargs`` or ``scorer``; also ``threshold``,
+        Which model scores: ``model``, ``device``, ``model_kwargs`` or ``scorer``; also ``threshold``,
         ``require_answer``, ``batch_size`` and ``keep_retrieval_score``.
     """
 
@@ -158,12 +158,12 @@ class SPScannerRanker(_Component):
 class SPScannerExtractor(_Component):
     """Extracts the sentences of documents that matter for a query, each as a document with its place and score.
 
-    Their meta are those of the document, with ``source_id``, ``split_idx_start``, ``split_idx_end`` and scores.
+    Their meta are the document's, with ``source_id``, ``split_idx_start``, ``split_idx_end`` and scores added.
 
     Parameters
     ----------
     top_k : int, float, str or None, default 50
-        The most sentences of all documents together; below 1 a share; "elbow"; None for no limit.
+        Maximum number of sentences of all documents together; below 1 a share; "elbow"; None for no limit.
     **fields
         As for `SPScannerRanker`, and ``top_k_per_document``, ``max_tokens``, ``count_tokens``, ``order``,
         ``context_sentences``, ``merge_adjacent``, ``diversity`` and ``return_nodes``.

@@ -35,11 +35,11 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     The nodes of one document are read as one text, in reading order, and every sentence of it gets a score. Each
     selected sentence becomes a new node; the given nodes do not change. A result is a `ScannedNode`: a
-    `NodeWithScore` that has the logit and the document's score too.
+    `NodeWithScore` that also has the logit and the document's score.
 
-    Which model scores and which sentences are selected is said by the fields of `ScanFields` and those below.
-    `to_dict` stores no ``documents`` and no ``docstore``, and only the name of a ``scorer``, ``prompt`` or
-    ``count_tokens`` that is an object: pass it again to ``from_dict(data, scorer=...)``.
+    The fields of `ScanFields` and those below set which model scores and which sentences are selected.
+    `to_dict` stores neither ``documents`` nor ``docstore``, and only the name of a ``scorer``, ``prompt`` or
+    ``count_tokens`` that is an object: pass the object again to ``from_dict(data, scorer=...)``.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     top_n: SkipValidation[int | float | str | None] = 50
     """Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
-    "elbow:5-30" for as many as are above the steepest fall of the scores, or None for all."""
+    "elbow:5-30" for those before the steepest fall of the sorted scores, or None for all."""
 
     top_n_per_document: SkipValidation[int | None] = None
     """Maximum number of sentences of each document, neighbours not counted."""
@@ -66,15 +66,15 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     """What is read as one text: all nodes of a document, or each node alone."""
 
     document_key: str | None = AUTO
-    """Metadata key. Documents with the same value are read as one text, sorted by page number. "auto": those with
-    a ``page_label`` or ``page``, and the same ``file_path`` or else ``file_name``. None: each is read alone."""
+    """Metadata key. Documents that share its value are read as one text, sorted by page number. "auto": those with
+    a ``page_label`` or ``page`` that share a ``file_path``, or else a ``file_name``. None: each is read alone."""
 
     documents: SkipJsonSchema[Sequence[BaseNode] | None] = Field(default=None, exclude=True, repr=False)
     """Whole documents that the nodes were cut from. They are read instead of their nodes, so that every sentence
-    gets its score in the whole text."""
+    is scored within the whole text."""
 
     docstore: SkipJsonSchema[BaseDocumentStore | None] = Field(default=None, exclude=True, repr=False)
-    """Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE."""
+    """Store in which such documents, or all of their nodes, are looked up by the id of a node's SOURCE."""
 
     @model_validator(mode="after")
     def _check_documents(self) -> Self:
@@ -111,7 +111,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _reranking(
         self, nodes: Sequence[NodeWithScore], asked: QueryBundle | None
     ) -> Iterator[tuple[list[NodeWithScore], SentenceSearch, Callable[[Cancelled], list[NodeWithScore]]]]:
-        """Send events; the body fills the list, empty after an error, with what the function finds."""
+        """Send the events; the body fills the list with what the function returns, and an error empties it."""
         query = check_query(asked.query_str if asked else None)
         given, search, found = with_scores(nodes), self._search(), list[NodeWithScore]()
 
@@ -157,7 +157,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
 
 def _plain(value: object) -> object:
-    """A value as JSON can hold it: of any other object its name, which is refused when it is read."""
+    """A value as JSON can hold it; any other object becomes its name, which is refused when it is read back."""
     if isinstance(value, Path):
         return str(value)
     if value is None or isinstance(value, str | int | float | Mapping):

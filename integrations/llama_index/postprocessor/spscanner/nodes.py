@@ -1,4 +1,4 @@
-"""LlamaIndex's nodes as texts to scan, by offsets and links and within whole documents, and results as nodes."""
+"""Turn LlamaIndex nodes into texts to scan, by offsets, links and whole documents, and results into nodes."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from spscanner_rag.retrieval import (
     result_metadata,
 )
 
-AUTO = "auto"  # the `document_key` for which pages of one file are one document
+AUTO = "auto"  # the `document_key` that joins the pages of a file to one document
 _FILES = ("file_path", "file_name")
 _PAGES = ("page_label", "page")  # the keys that LlamaIndex's readers use
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
@@ -52,9 +52,9 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
 
 
 def kind_of(value: object) -> str:
-    """What something is that is no node, for errors."""
+    """What a value is that is not a node, for error messages."""
     if hasattr(value, "page_content"):
-        return "a LangChain Document, not LlamaIndex's Document(text=it.page_content, metadata=it.metadata)"
+        return "a LangChain Document (convert it: Document(text=it.page_content, metadata=it.metadata))"
     return type(value).__name__
 
 
@@ -66,7 +66,7 @@ def text_of(node: BaseNode) -> str:
 
 
 def related(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """The single related node of a kind, if there is one."""
+    """The related node of a kind; None unless there is exactly one."""
     info = node.relationships.get(relationship)
     return info if isinstance(info, RelatedNodeInfo) else None
 
@@ -78,7 +78,7 @@ def source_id(node: BaseNode) -> str:
 
 
 def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
-    """Equal for nodes whose documents are read as one text; None if the node's document is read alone."""
+    """A key that is equal for nodes whose documents are read as one text; None if a document is read alone."""
     if document_key != AUTO:
         value = None if document_key is None else node.metadata.get(document_key)
         return value if isinstance(value, str | int | float | None) else repr(value)
@@ -94,7 +94,7 @@ def read_nodes(
     group_by: GroupBy = "document",
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
-    """Join the nodes of each document or `group_of`, in its whole text if that is at hand."""
+    """Join the nodes of each document, or of each `group_of`, within its whole text if that is available."""
     wholes = WholeDocuments(documents.values())
     pieces, owners = _pieces([wholes.tied(scored) for scored in nodes] if documents else nodes, document_key)
     sources: dict[Hashable, str] = {}
@@ -108,7 +108,7 @@ def read_nodes(
 
 
 class WholeDocuments:
-    """Finds the document of a node whose SOURCE is none of them: the only one of its file that has its text."""
+    """Finds the document of a node whose SOURCE is unknown: the only one of the same file that has its text."""
 
     def __init__(self, documents: Iterable[BaseNode]) -> None:
         self._ids, self._of_file = set[str](), dict[tuple[str, str], list[BaseNode]]()
@@ -118,7 +118,7 @@ class WholeDocuments:
                 self._of_file.setdefault(file, []).append(document)
 
     def tied(self, scored: NodeWithScore) -> NodeWithScore:
-        """The node; a chunk of a document that was read again, and has another id now, as a chunk of that."""
+        """Return the node, or a copy tied to its document if that was read again and has a new id now."""
         node = scored.node
         if source_id(node) in self._ids:
             return scored
@@ -145,13 +145,13 @@ def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseN
         known = own.setdefault(node.node_id, node)
         if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
             raise ValueError(
-                f"{name}: got two different ones with the id {node.node_id!r}; expected an id of its own for each"
+                f"{name}: got two different ones with the id {node.node_id!r}; expected a different id for each"
             )
     return own
 
 
 def _whole_text(name: str, documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None) -> str:
-    """A document's text, else that of all of its nodes in the store; empty if it is not at hand."""
+    """A document's text, or the text of all of its nodes in the store; empty if neither is available."""
     text = text_of(documents[name]) if name in documents else ""
     if text or docstore is None:
         return text
@@ -171,7 +171,7 @@ def _whole_text(name: str, documents: Mapping[str, BaseNode], docstore: BaseDocu
 def _pieces(
     nodes: Sequence[NodeWithScore], document_key: str | None
 ) -> tuple[list[Piece], list[NodeWithScore]]:
-    """The pieces and their nodes, without duplicates, of which the one with the higher score counts."""
+    """The pieces and their nodes, without duplicates: the one with the highest score is kept."""
     best: dict[tuple[str, str], NodeWithScore] = {}
     for scored in nodes:
         name, text = scored.node.node_id, text_of(scored.node)
@@ -196,7 +196,7 @@ def _piece(node: BaseNode, text: str, document_key: str | None) -> Piece:
         previous=before.node_id if before else None,
         next=after.node_id if after else None,
         page=page_label(node.metadata, _PAGES) is not None,
-        # Splitters link the chunks of one document, so that a first chunk without links is the only one.
+        # Splitters link the chunks of one document, so a first chunk without links is the only one.
         last=whole or (after is None and (before is not None or start == 0)),
     )
 
@@ -213,22 +213,22 @@ def _start(node: BaseNode, text: str) -> int | None:
 
 
 class ScannedNode(NodeWithScore):
-    """A node with the scores that it got for one question.
+    """A node with its scores for one question.
 
-    The node itself does not depend on the question: retrievers that fuse results know it by its ``hash`` or id.
+    The node itself does not depend on the question: retrievers that fuse results match it by ``hash`` or id.
 
     Attributes
     ----------
     node, score
         The node, and the score of its best sentence, from 0 to 1: the sigmoid of ``logit``.
     logit : float
-        What the scanner gave to its best sentence; may be negative.
+        The scanner's output for its best sentence; may be negative.
     document_score : float
-        The score of the best sentence of its whole document, whether that was selected or not.
+        The score of the best sentence of its whole document, whether or not that sentence was selected.
     retrieval_score : float or None
-        The score that it was retrieved with, on request and if there was one.
+        The score that it was retrieved with, if there was one and ``keep_retrieval_score`` is set.
     answerable : float or None
-        The probability that its document answers; None where the scorer does not say it.
+        The probability that its document answers the question; None if the scorer does not report it.
     """
 
     logit: float
@@ -243,7 +243,7 @@ class ScannedNode(NodeWithScore):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """A copy of the node's metadata with the scores; write to ``node.metadata`` to change the node's."""
+        """A copy of the node's metadata with the scores; to change the node, write to ``node.metadata``."""
         scores = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
         return {**self.node.metadata, **{key: value for key, value in scores.items() if value is not None}}
 
@@ -260,11 +260,11 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
-        """Add a sentence; of two with one id, the one with the higher score counts."""
+        """Add a sentence; of two with the same id and text, keep the one with the higher score."""
         node = text.items[hit.place.piece].node
         name = self._sentence_id(hit, node)
         while name in self._numbers and self.found[self._numbers[name]].node.get_content() != hit.text:
-            name += "#2"  # another text under the same id
+            name += "#2"  # a different text has this id
         number = self._numbers.setdefault(name, len(self.found))
         if number == len(self.found):
             self.found.append(self._sentence(name, hit, text))
@@ -332,11 +332,11 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         return self._hashes[id(node)]
 
     def _sentence_id(self, hit: Hit, node: BaseNode) -> str:
-        """The same in every run: document and span, else node and span, else node and text."""
+        """An id that is the same in every run: document and span, else node and span, else node and text."""
         place = hit.place
         if place.source_start is not None:
             name, source = source_id(node), related(node, NodeRelationship.SOURCE)
-            if is_random_id(name):  # made in this run
+            if is_random_id(name):  # it would be another one in the next run
                 known = self._hash(node) if source is None else source.hash
                 name = known[:24] if known else name
             return f"{name}:{place.source_start}-{place.source_end}"
@@ -351,11 +351,11 @@ def _digest(text: str) -> str:
 
 
 def _pruned(node: BaseNode, text: str, saved: Mapping[str, float]) -> BaseNode:
-    """A copy of a node with less text, and with the share that was saved in its metadata."""
+    """A copy of a node with its pruned text, and with the share that pruning saved in the metadata."""
     changed = {
         **_with_metadata(node, {**result_metadata(node.metadata), **saved}),
         "relationships": dict(node.relationships),
-        "embedding": None,  # the given one is that of the whole text, and so are the offsets
+        "embedding": None,  # that of the node is for its whole text, and so are its offsets
         **{name: None for name in ("start_char_idx", "end_char_idx") if hasattr(node, name)},
     }
     copy = node.model_copy(update=changed)
@@ -364,7 +364,7 @@ def _pruned(node: BaseNode, text: str, saved: Mapping[str, float]) -> BaseNode:
 
 
 def _with_metadata(node: BaseNode, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a node with these metadata, of which no model sees what is this package's."""
+    """Fields of a node with these metadata, of which models see no keys that this package added."""
     fields: dict[str, Any] = {"metadata": metadata}
     for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
         excluded = getattr(node, name)

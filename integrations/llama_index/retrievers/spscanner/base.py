@@ -35,7 +35,7 @@ from spscanner_rag.scorers import Cancelled, check_query, never
 
 
 class NodeRetrieverFields(RetrieverFields):
-    """The options of the retriever that are checked alone."""
+    """The retriever's options that can be checked without its nodes."""
 
     limits: ClassVar = ("similarity_top_k", "top_k_per_document")
     other_stages: ClassVar = (BaseRetriever, "a BaseRetriever, such as index.as_retriever()")
@@ -46,7 +46,7 @@ class NodeRetrieverFields(RetrieverFields):
     document_key: str | None = AUTO
 
     def shown(self) -> str:
-        """``name=value`` of the number, the first stage and what was given."""
+        """``name=value`` of the number of sentences, the first stage and all options that were given."""
         values = {"similarity_top_k": self.similarity_top_k, "first_stage": self.stage}
         values |= {
             name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
@@ -61,29 +61,29 @@ class SPScannerRetriever(BaseRetriever):
     The scanner reads the question and documents from beginning to end. Each selected sentence becomes a new node.
 
     If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
-    are read for a question. The words of all documents are counted when the retriever is built, of later ones with
-    the next question, and scores are relative to all of them, whichever are read.
+    are read for a question. The words of all documents are counted when the retriever is built, and those of
+    documents added later with the next question. Scores are relative to all documents, whichever are read.
 
     Parameters
     ----------
     nodes : sequence of nodes, optional
-        Documents, or the chunks they were cut into: chunks of one document are joined in reading order. Needed
-        unless there is a retriever as the first stage; it may be empty, and `add` adds to it.
+        Documents, or the chunks they were cut into: chunks of one document are joined in reading order. Required
+        unless the first stage is a retriever; it may be empty, and `add` adds more.
     documents : sequence of nodes, optional
-        Whole documents that chunks among ``nodes``, or among what a retriever finds, were cut from. They are read
+        Whole documents that chunks in ``nodes``, or chunks that a retriever finds, were cut from. They are read
         instead of their chunks.
     docstore : BaseDocumentStore, optional
         Document store in which such documents are looked up by id.
     similarity_top_k : int, float or str, default 50
         Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
-        "elbow:5-30" for as many as are above the steepest fall of the scores, or None for all.
+        "elbow:5-30" for those before the steepest fall of the sorted scores, or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     first_stage, retriever, read_documents, read_tokens
         As for `RetrieverFields`; a first stage is a `BaseRetriever`.
     filters : MetadataFilters, optional
-        Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
-        nothing is retrieved.
+        Only nodes whose metadata pass these filters give results. Scores remain relative to all documents. If no
+        node passes, nothing is retrieved.
     **options
         Which model scores, and what is selected: the fields of `ScanFields`, and ``document_key`` as for
         `SPScannerPostprocessor`. With ``keep_retrieval_score``, results have the first stage's best score for
@@ -114,13 +114,13 @@ class SPScannerRetriever(BaseRetriever):
         self._search, self._settings = own._search(), own.shown()
         self._filters = own.filters
         if own.filters is not None:
-            node_filter(own.filters)  # refuses what it cannot test
+            node_filter(own.filters)  # raises for a filter that it cannot test
         if nodes is None and isinstance(own.stage, str):
             raise ValueError(
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
-                "from_nodes(...), from_index(...) or retriever=...; documents and docstore only complete what "
-                "these find (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
-                "docstore=docstore)), and nodes=[] begins without any"
+                "from_nodes(...), from_index(...) or retriever=...; documents and docstore only supply the whole "
+                "texts of nodes (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
+                "docstore=docstore)), and nodes=[] starts with an empty retriever"
             )
         if nodes is None:  # with a first stage, as from_documents(documents, first_stage=...)
             nodes, documents = documents, ()
@@ -142,7 +142,7 @@ class SPScannerRetriever(BaseRetriever):
     def from_nodes(cls, nodes: Sequence[BaseNode], **options: Any) -> Self:  # noqa: ANN401
         """Retrieve from the documents that nodes were cut from, such as those of an `IngestionPipeline`.
 
-        ``options`` are the parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
+        ``options`` are the others of the class; with ``documents`` or ``docstore``, the whole texts are read.
         """
         return cls(nodes, **options)
 
@@ -158,10 +158,10 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:  # noqa: ANN401
-        """Read what `persist` wrote; ``options`` are the others of the class, such as ``docstore``.
+        """Read what `persist` wrote; ``options`` are the other parameters of the class, such as ``docstore``.
 
-        The folder's arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it
-        is missing, was written by something else, or is damaged.
+        The folder's arrays are read from disk while the retriever is in use, so keep it as long. ``ValueError`` if
+        it is missing, damaged, or was not written by `persist` of this class.
         """
         retriever = cls((), **options)
         retriever._held = HeldCorpus.load(path, retriever._held.host)
@@ -169,11 +169,11 @@ class SPScannerRetriever(BaseRetriever):
         return retriever
 
     def persist(self, path: str | Path) -> None:
-        """Write the nodes and documents, their word counts and their vectors to a folder, whole or not at all.
+        """Write the nodes and documents, their word counts and vectors to a folder, completely or not at all.
 
-        A scanner with an encoder, as the bundled one, is loaded for this and makes the vectors that are missing.
-        The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
-        anything else, or metadata hold values that JSON cannot keep.
+        A scanner with an encoder, such as the bundled one, is loaded for this and computes the missing vectors.
+        The folder must be new, empty, or written by `persist` before; its content is replaced. ``ValueError`` if
+        it holds anything else, or if metadata hold values that JSON cannot keep.
         """
         self._held.persist(path, self._search.meaning)
 
@@ -185,14 +185,14 @@ class SPScannerRetriever(BaseRetriever):
     def add(self, nodes: Sequence[BaseNode]) -> None:
         """Add documents or nodes; one with a known id replaces the earlier one.
 
-        A question that is being answered meanwhile is answered from the documents as they were.
+        Questions that are already being answered still see the documents as they were.
         """
         items = as_items(nodes, self.object_map)
         with HeldCorpus.changing:
             self._held = self._held.adding(items)
 
     def delete(self, *ref_doc_ids: str) -> None:
-        """Delete documents and the nodes cut from them; an unknown id is a ``ValueError`` and deletes nothing."""
+        """Delete documents and their nodes; an unknown id raises ``ValueError``, and nothing is deleted."""
         with HeldCorpus.changing:
             self._held = self._held.deleting(ref_doc_ids)
 
@@ -240,7 +240,7 @@ class _NodeHost(Host[NodeWithScore]):
         self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
     ) -> Callable[[NodeWithScore], int | None]:
         numbers = {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
-        held = texts[0].items if texts else ()  # as joined: each a chunk of the whole document that it is in
+        held = texts[0].items if texts else ()  # each node is tied to its whole document by now
         wholes = WholeDocuments([*self.documents.values(), *(item.node for item in held)])
         return lambda scored: numbers.get(source_id(wholes.tied(scored).node))
 
@@ -264,7 +264,7 @@ class _NodeHost(Host[NodeWithScore]):
 
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-    """Nodes, of which no two different ones may have one id, as held; index nodes with what ``objects`` has."""
+    """Wrap nodes to hold them: different ones need different ids; index nodes get theirs of ``objects``."""
     own = []
     for number, node in enumerate(nodes):
         if not isinstance(node, BaseNode):
@@ -276,7 +276,7 @@ def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None
 
 
 class _FollowedAnswer(NodeAnswer):
-    """Results in which an `IndexNode` with an object stays one: the retriever's base class asks the object."""
+    """Results that keep an `IndexNode` with an object whole, so that the base class can query that object."""
 
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
         node = text.items[hit.place.piece].node
@@ -292,16 +292,16 @@ def _record(node: BaseNode) -> dict[str, Any]:
             f"node {node.node_id!r} is {type(node).__name__}; expected one of LlamaIndex's own node classes, "
             "which it can read from JSON: convert it before persist"
         )
-    # Before LlamaIndex turns objects in it into dictionaries, which cannot be seen afterwards.
+    # Checked first: LlamaIndex turns objects in metadata into dictionaries, which cannot be noticed afterwards.
     check_json(node.metadata, "metadata", f"node {node.node_id!r}")
     record: dict[str, Any] = doc_to_json(node)
     if record[DATA_KEY].get("text_resource"):
-        record[DATA_KEY].pop("text", None)  # there twice
+        record[DATA_KEY].pop("text", None)  # the same text again
     return record
 
 
 def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
-    """All nodes of an index, from its document store or a vector store with text; else ``ValueError``."""
+    """All nodes of an index, from its document store or a vector store that keeps text, else ``ValueError``."""
     if stored := index.docstore.docs:
         names = _source_ids(index.index_struct)
         return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
@@ -315,17 +315,17 @@ def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
     if not nodes:
         keeper = f", and its {type(store).__name__} lists no nodes" if store is not None else ""
         raise ValueError(
-            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: read the documents of "
-            "what it retrieves with SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
+            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: to read the documents "
+            "that it retrieves, use SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
         )
     return nodes
 
 
 def _source_ids(struct: object) -> list[str] | None:
-    """Ids of the nodes of one index, since several may share a document store, without those that it made."""
+    """Ids of one index's nodes in a shared store, without those that it generated; None if it lists none."""
     if isinstance(struct, IndexDocumentSummary):
         return list(struct.node_id_to_summary_id)
-    if isinstance(struct, IndexGraph):  # a tree, in which a node with children is a summary of these
+    if isinstance(struct, IndexGraph):  # a tree, in which a node with children is their summary
         children = struct.node_id_to_children_ids
         return [name for name in struct.all_nodes.values() if not children.get(name)]
     for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
@@ -339,7 +339,7 @@ NodeFilter = Callable[[BaseNode], bool]
 
 
 def node_filter(filters: MetadataFilters) -> NodeFilter:
-    """A function that is true if a node's metadata pass; ``TypeError`` for other filters."""
+    """A function that is true if a node's metadata pass the filters; ``TypeError`` for any other object."""
     if not isinstance(filters, MetadataFilters):
         raise TypeError(
             f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
