@@ -42,10 +42,10 @@ class Scanner:
         From `spscanner_rag.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
     window_tokens : int or None, optional
         Read the text in windows of this many tokens, half overlapping, and average their logits; None
-        reads any length in one pass. Default: as the checkpoint says.
+        reads any length in one pass. Default: the checkpoint's setting.
     segment_tokens : int, optional
-        Tokens per forward pass. Bounds memory; changes rounding only. Default: by device, on a CPU also by the
-        model's width. Lowered to the most that the backend's kernels can index.
+        Tokens per forward pass. Bounds memory; changes only rounding. Default: by device, and on a CPU also by the
+        model's width. Never more than the backend's kernels can index.
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
     choice, backend_reason : optional
@@ -120,15 +120,15 @@ class Scanner:
             "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively and faster.
         backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
             What computes the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's Triton
-            kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU, each where it is installed.
+            kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU if they are installed, else torch.
         window_tokens, segment_tokens, segmenter
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
             Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
         encoder : str, Path or object, default "default"
-            What gives the vectors of sentences, by which a question in other words is matched: the checkpoint's
-            own, if it has one; the file, folder or Hub id of a BERT-like sentence-transformers model; or an
-            embedding object of LangChain, LlamaIndex or sentence-transformers. None reads without one.
+            What makes the vectors of sentences, which match a question asked in other words. "default": the
+            checkpoint's own, if it has one; or the file, folder or Hub id of a BERT-like sentence-transformers
+            model, or an embedding object of LangChain, LlamaIndex or sentence-transformers. None: no encoder.
         revision : str, optional
             Branch, tag or commit on the Hub.
         token : str or bool, optional
@@ -138,7 +138,7 @@ class Scanner:
         local_files_only : bool, default False
             Never use the network.
         threads : int, optional
-            Threads that compute on the CPU, a setting of the whole process. Default: as torch is set, at most
+            Threads that compute on the CPU; they are set for the whole process. Default: torch's number, at most
             one for each physical core that the process may use.
 
         Raises
@@ -184,9 +184,9 @@ class Scanner:
         dtype: str | torch.dtype = "auto",
         backend: str = "auto",
     ) -> None:
-        """Raise the errors of `from_pretrained` that are found without loading anything.
+        """Raise the errors of `from_pretrained` that can be found without loading anything.
 
-        Neither the network nor a device is asked: what may be on the Hub passes, and "cuda" where there is none.
+        Neither network nor devices are used: any possible Hub id passes, and so does "cuda" on any machine.
         """
         check_names(device, dtype)
         check_backend(backend)
@@ -211,12 +211,12 @@ class Scanner:
         query : str
             The question; not empty.
         text : str or document
-            The whole document, of any length; one that `spscanner_rag.files.read` returned is cut with regard to
-            its headings, fences and tables.
+            The whole document, of any length. A document from `spscanner_rag.files.read` is cut into sentences
+            with regard to its headings, fences and tables.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
-            Called before and while a text is prepared and after every forward pass; True ends the scan.
+            Called before and while a text is prepared and after every forward pass; True stops the scan.
 
         Returns
         -------
@@ -226,8 +226,8 @@ class Scanner:
         Raises
         ------
         ValueError
-            If the query is empty, longer than a window, or so long (`LONGEST_QUESTION`), and longer than the text,
-            that the two must have been exchanged.
+            If the query is blank, longer than a window, or longer than both `LONGEST_QUESTION` and the text, which
+            means that the two were probably swapped.
         TypeError
             If query or text is neither a string nor such a document.
         ScanCancelled
@@ -247,17 +247,17 @@ class Scanner:
         """Scan several pairs of question and text; pairs of similar length share a forward pass.
 
         All pairs are checked before any is read; the errors are those of `scan`. Each text is read on its own.
-        Logits compare between texts only where the words of all of them were counted together: with ``together``
-        or ``collection``, or with a checkpoint that has no lexical channel, as the published ones.
+        Logits of different texts are comparable only if their words were counted together, with ``together`` or
+        ``collection``, or if the checkpoint has no lexical channel, like the published ones.
 
         Parameters
         ----------
         pairs : iterable of (query, text)
-            Consecutive pairs on one text cut and tokenize it once. The results have their order. A
-            ``pipeline.request(query, text)`` may stand for a pair.
+            The results have the same order. A text is cut and tokenized once for consecutive pairs with it. A
+            ``pipeline.request(query, text)`` may replace a pair.
         together : bool, default False
             Whether the texts are one collection: how rare a word is, and how much a sentence stands out, is then
-            counted over all of them. A collection of one text changes nothing.
+            measured over all of them. A collection of one text changes nothing.
         collection : CollectionIndex, optional
             The words of a larger collection that the texts belong to, instead of ``together``.
         progress, cancelled : callable, optional
@@ -273,7 +273,7 @@ class Scanner:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> list[ScanResult]:
-        counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
+        counter = token_counter(self.checkpoint.tokenizer)  # so that results do not keep the model in memory
         return [scored.result(counter) for scored in self.pipeline.run(requests, meter, collection, together)]
 
     def rank(
@@ -295,7 +295,7 @@ class Scanner:
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
         aggregation : str, default "max"
-            How a document's score follows from those of its sentences; see `ScanResult.document_score`.
+            How a document's score is computed from its sentences' logits; see `ScanResult.document_score`.
         """
         if isinstance(documents, str):
             raise TypeError("documents: got one string; expected several texts, such as [text]")
@@ -307,7 +307,7 @@ class Scanner:
         return rank_results(results, aggregation)[:top_k]
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units that `scan` scores; with a document's blocks, `scorers.segment` does."""
+        """Cut a text into the units that `scan` scores; for a document with blocks, use `scorers.segment`."""
         return list(self.reading.cut(text))
 
     def score_units(
@@ -332,9 +332,9 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """As `scan_many`, but for given units, whose ``model_text`` is read: logits, (units,), of each request.
+        """Do as `scan_many`, but read the ``model_text`` of given units; return the logits, (units,), per request.
 
-        To ``answers`` the probability of each text to answer is appended, as `ScanResult.answerable` has it.
+        The probability that each text answers, as in `ScanResult.answerable`, is appended to ``answers``.
         """
         checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
         meter = Meter(progress, cancelled)
@@ -345,12 +345,12 @@ class Scanner:
 
     @property
     def meaning(self) -> Meaning | None:
-        """The encoder and what its cosines count; None without one."""
+        """The encoder and the weights of its cosines; None without an encoder."""
         return self.reading.meaning
 
     @property
     def says_answers(self) -> bool:
-        """True if results have the probability that the text answers; see `ScanResult`."""
+        """True if results have the probability that the text answers the question; see `ScanResult`."""
         return self.meaning is not None and self.meaning.own and self.meaning.weights.answer_scale > 0
 
     @property

@@ -1,4 +1,4 @@
-"""The interface of everything that scores the units of a text, with its progress and cancellation.
+"""The interface of everything that scores the units of a text, with progress and cancellation.
 
 The scanner is a `Scorer`, and so is every baseline. Implementing another one needs only numpy.
 """
@@ -23,11 +23,11 @@ Progress = Callable[[int, int], None]
 """Called with (tokens done, total tokens known so far)."""
 
 Cancelled = Callable[[], bool]
-"""Called between steps of the work; if it returns True, the work ends with `ScanCancelled`."""
+"""Called between steps of the work; if it returns True, the work stops with `ScanCancelled`."""
 
 
 class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The caller asked to stop; nothing was returned."""
+    """The caller asked to stop, so there is no result."""
 
 
 def never() -> bool:
@@ -58,12 +58,12 @@ class Scorer(Protocol):
     texts at once, ``segment(text)`` to cut a text into units (else `SentenceSegmenter` does), and
     ``count_tokens(text)`` for token budgets.
 
-    A scorer whose scores depend on the words of all texts that the query is asked of has a true
-    ``uses_collection``, and takes these words as ``score_units_many(..., collection=...)``. Its scores then
-    compare between texts; without a collection, each text is one of its own. One with a true ``says_answers``
-    appends how probably each text answers to ``score_units_many(..., answers=[])``.
+    A scorer whose scores depend on the words of all texts that are searched has a true ``uses_collection``, and
+    takes these words as ``score_units_many(..., collection=...)``. Its scores are then comparable between texts;
+    without a collection, each text is a collection of its own. A scorer with a true ``says_answers`` appends the
+    probability that each text answers the query to the list ``score_units_many(..., answers=[])``.
 
-    A scorer that keeps what it made of a text, for further questions on it, has a true ``keeps_texts``.
+    A scorer that keeps what it computed for a text, for later questions on it, has a true ``keeps_texts``.
     """
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -87,9 +87,9 @@ class Scorer(Protocol):
 
 
 def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
-    """Cut a text into a scorer's own units, or into sentences if it has none.
+    """Cut a text into a scorer's own units, or into sentences if it defines none.
 
-    ``blocks`` (`text.blocks.segment_blocks`) count for sentences only: larger units are cut from the text alone.
+    ``blocks`` (`text.blocks.segment_blocks`) only affect sentences: larger units are cut from the text alone.
     """
     own: Callable[[str], list[Unit]] | None = getattr(scorer, "segment", None)
     if own is None:
@@ -121,10 +121,10 @@ def score_batch(
     collection: "CollectionIndex | None" = None,
     answers: list[float | None] | None = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses it.
+    """Yield the logits of the units of each text; ``collection`` has their words, for a scorer that uses them.
 
-    To ``answers`` is appended how probably each text answers, None where the scorer does not say it. Raises
-    ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` is true.
+    The probability that each text answers, or None if the scorer does not report it, is appended to ``answers``.
+    Raises ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` returns True.
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
@@ -157,7 +157,7 @@ def score_batch(
 
 def checked_logits(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
     """The logits of a text; ``ValueError`` unless there is one finite number for each unit."""
-    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused below
         logits = np.asarray(values, np.float32)
     if logits.shape != (n_units,) or not np.isfinite(logits).all():
         wrong = int((~np.isfinite(logits)).sum())

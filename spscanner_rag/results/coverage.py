@@ -1,7 +1,7 @@
-"""The evidence sentences that retrieved units cover, whether these are sentences, chunks or windows.
+"""The evidence sentences that retrieved units cover, whether these units are sentences, chunks or windows.
 
 An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together.
-Where the units are the sentences themselves, this recall is the usual one.
+If the units are the sentences themselves, this gives the usual recall.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
 
 
 def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
-    """Number of best units that it takes until each evidence sentence lies half inside them, from 1: (sentences,).
+    """Number of best units needed until half of each evidence sentence lies inside them, from 1: (sentences,).
 
     Units may overlap; among equal ``scores``, (units,), the earlier comes first. `NEVER` for a sentence that all
-    units together do not cover.
+    units together do not cover by half.
     """
     order = rank(np.asarray(scores, np.float64))
     starts, ends = units.starts[order], units.ends[order]

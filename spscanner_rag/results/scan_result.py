@@ -1,6 +1,6 @@
 """`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them.
 
-`Together` selects from the results of several documents that one question was asked of, `rank_results` ranks them.
+`Together` selects from the results of several documents for one question, and `rank_results` ranks the documents.
 """
 
 import json
@@ -56,24 +56,24 @@ class ScanResult:
     query : str
         The question as it was asked.
     text : str
-        The document as it was given; every span indexes this string.
+        The document as it was given; all spans index this string.
     starts, ends : array of int, shape (n,)
         Spans of the sentences in characters, ascending and disjoint.
     logits : array of float32, shape (n,)
         The scanner's output for each sentence, finite.
     count_tokens : callable, optional
-        Counts the tokens of a text, for budgets; a scanner's result counts with its own tokenizer. None, as in a
-        result that was pickled: pass ``count_tokens`` to :meth:`select` instead.
+        Counts the tokens of a text, for budgets; in a scanner's result it is the scanner's tokenizer. If None, as
+        after unpickling, pass ``count_tokens`` to :meth:`select` instead.
     blocks : array of int, shape (n,), optional
-        Ascending number of each sentence's block, which neighbours and merged passages never leave. None: all one.
+        Ascending number of each sentence's block. Neighbours and merged passages stay in a block. None: one block.
     tokens_read : int, optional
         Tokens of the document that the model read, without the question and its repetitions. None: not counted.
     answerable : float, optional
-        The probability that some sentence answers, from 0 to 1. None where the scanner gives none, as without its
-        own encoder.
+        The probability that some sentence answers the question, from 0 to 1. None if the scanner does not report
+        it, as without its own encoder.
 
     document : optional
-        What `spscanner_rag.files.read` returned, for the places of passages.
+        What `spscanner_rag.files.read` returned; passages then have their places in it.
 
     Raises
     ------
@@ -136,12 +136,12 @@ class ScanResult:
 
     @property
     def block_of(self) -> Blocks:
-        """The block of each sentence: ``blocks``, or zeros without."""
+        """The block of each sentence: ``blocks``, or zeros if that is None."""
         return np.zeros(len(self.starts), np.int64) if self.blocks is None else self.blocks
 
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
-        """All sentences in document order, made when first asked for."""
+        """All sentences in document order, made on first use."""
         columns = (values.tolist() for values in (self.starts, self.ends, self.logits, self.scores))
         return tuple(
             ScoredSentence(self.text[start:end], start, end, logit, score)
@@ -162,15 +162,15 @@ class ScanResult:
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
-        Sentences are taken from the highest logit down; among equal ones the earlier comes first. Which are
-        taken does not depend on ``order`` and ``merge``. The result is empty when no sentence qualifies.
+        Sentences are taken from the highest logit down; among equal ones the earlier comes first. ``order`` and
+        ``merge`` do not change which ones are taken. The result is empty when no sentence qualifies.
 
         Parameters
         ----------
         top_k : int, float, str or None, default 50
-            How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
-            1 (rounded up, at least 10 sentences), or None for no limit. "elbow": as many as are above the
-            steepest fall of the sorted scores, from 1 to 50; "elbow:5-30" has bounds of its own.
+            Maximum number of sentences: an integer of at least 1, or a share of all sentences between 0 and
+            1 (rounded up, at least 10 sentences), or None for no limit. "elbow": those before the
+            steepest fall of the sorted scores, from 1 to 50 sentences; "elbow:5-30" sets other bounds.
         threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
         max_tokens : int, optional
@@ -179,26 +179,26 @@ class ScanResult:
             only if it connects to its sentence. The budget holds for the passages counted one by one, for the
             passages joined by line breaks, and for :meth:`context` with the same arguments.
         count_tokens : callable or str, optional
-            What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
+            What counts the tokens: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
         context : int, default 0
             How many neighbours to add on each side of each sentence, on top of ``top_k``.
         order : {"document", "score"}, default "document"
-            ``"score"`` is the best first.
+            ``"score"`` means best first.
         merge : bool, default False
             Make one passage of each run of adjacent sentences, with the white space between them.
         diversity : float, default 1.0
-            Below 1, sentences that repeat better ones are passed over: each time the one with the highest
-            diversity * score - (1 - diversity) * (highest likeness to a sentence taken before) is taken, as many
+            Below 1, sentences that repeat better ones are passed over: the next one taken has the highest
+            diversity * score - (1 - diversity) * (highest similarity to a sentence already taken), as long
             as ``top_k`` and ``threshold`` allow (maximal marginal relevance; see `results.selection.diverse`).
         always_keep : list of str, or callable, optional
-            Sentences in which one of these regular expressions is found, or for which the function is true, are
-            kept too, before all others, whatever their score is: dates, amounts, identifiers.
+            Sentences in which one of these regular expressions is found, or for which the function returns true,
+            are also kept, whatever their score, and before all others: dates, amounts, identifiers.
 
         Raises
         ------
         ValueError
-            If an argument is out of range, or ``max_tokens`` is given and nothing counts tokens.
+            If an argument is out of range, or if ``max_tokens`` is given and there is no token counter.
         """
         return self.selected(
             Selection(
@@ -223,9 +223,9 @@ class ScanResult:
     def picks(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
     ) -> NDArray[np.int64]:
-        """Numbers of the sentences selected before budgets, in the order in which they are taken: (picks,).
+        """Indices of the sentences selected before the budget applies, in the order they are taken: (picks,).
 
-        ``owners`` has the text of each sentence, (n,), for ``selection.top_k_per_text``.
+        ``owners``, (n,), has the index of each sentence's text, for ``selection.top_k_per_text``.
         """
         picks = self._best(selection, owners)
         if selection.always_keep is None:
@@ -252,7 +252,7 @@ class ScanResult:
         return diverse(texts, self.scores, high, len(picks), selection.diversity)
 
     def _taken(self, picks: NDArray[np.int64], selection: Selection) -> tuple[Passage, ...]:
-        """The passages of ``picks`` (best first) and of their neighbours, as far as the budget goes."""
+        """The passages of ``picks`` (best first) and of their neighbours, as far as they fit the budget."""
         max_tokens, counter = selection.max_tokens, selection.count_tokens
         count = budget_counter(max_tokens, self.count_tokens if counter is None else counter, "this result")
         if max_tokens is None or count is None:
@@ -277,7 +277,7 @@ class ScanResult:
         return tuple(passages if document is None else (each.within(document) for each in passages))
 
     def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
-        """The largest count over all forms that a caller can get, so that all forms have the same selection."""
+        """The largest token count of all forms that a caller can ask for, so that all forms select the same."""
         joined, apart = set(), []
         for merge in (False, True):
             texts = [passage.text for passage in self._passages(kept, "document", merge)]
@@ -301,8 +301,8 @@ class ScanResult:
 
         They are in document order. Adjacent sentences are separated as in the document, all others by a line break
         ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`. With ``cite``, a mark such
-        as " [1]" follows each run of sentences, and after all comes a list of the marks' places, which
-        ``max_tokens`` does not count: "[1] report.pdf, page 12".
+        as " [1]" follows each run of sentences, and a list of their places such as "[1] report.pdf, page 12"
+        follows the last; ``max_tokens`` counts neither.
         """
         budget = max_tokens, count_tokens
         chosen = self.select(top_k, threshold, *budget, context, "document", True, diversity, always_keep)
@@ -317,18 +317,18 @@ class ScanResult:
     def document_score(self, aggregation: Aggregation = "max", *, top: int = 3) -> float:
         """One score for the whole document, on the scale of the logits, to rank documents by.
 
-        Scores compare between documents that were scanned for one question as one collection
+        Scores are comparable between documents that were scanned for one question as one collection
         (``Scanner.scan_many(..., together=True)``, ``Scanner.rank``). See `results.selection.document_score`.
         """
         return document_score(self.logits, aggregation, top=top)
 
     def to_dict(self, offsets: Offsets = "characters") -> dict[str, Any]:
-        """Everything but the document's text, for JSON; ``offsets`` is what ``start`` and ``end`` count.
+        """Return everything but the document's text, for JSON; ``offsets`` is the unit of ``start`` and ``end``.
 
         "characters" are those of Python, "utf16" the units of JavaScript, Java and C#, "bytes" those of UTF-8, as
         in Rust and Go.
 
-        ``query``, ``characters`` of the document, ``tokens_read`` and ``answerable`` (None if unknown), and
+        The keys: ``query``, ``characters`` of the document, ``tokens_read``, ``answerable`` (None if unknown) and
         ``sentences`` in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
         starts, ends = (counted(self.text, own, offsets).tolist() for own in (self.starts, self.ends))
@@ -344,11 +344,11 @@ class ScanResult:
         }
 
     def to_json(self, indent: int | None = None, offsets: Offsets = "characters") -> str:
-        """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
+        """:meth:`to_dict` as JSON in ASCII, on one line unless ``indent`` is given."""
         return json.dumps(self.to_dict(offsets), indent=indent, ensure_ascii=True, allow_nan=False)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """All sentences as a data frame, one in a row, in document order; ``ImportError`` without pandas.
+        """All sentences as a data frame, one per row, in document order; ``ImportError`` without pandas.
 
         Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best).
         """
@@ -379,7 +379,7 @@ class ScanResult:
         )
 
     def _repr_html_(self) -> str:
-        """The question and the best sentences with their places, in a notebook: bounded, and without scripts."""
+        """The question and the best sentences with their places, for a notebook: short, and without scripts."""
 
         def shown(text: str) -> str:
             return escaped(shortened_text(text, _SHOWN_CHARACTERS))
@@ -404,9 +404,9 @@ def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
 
 
 class Together:
-    """The results of several documents, at least one, of which sentences are selected as if they were one.
+    """The results of at least one document, from which sentences are selected as if they were one result.
 
-    Neighbours and merged passages stay within a block of a document. The first one's ``count_tokens`` counts.
+    Neighbours and merged passages stay within a block of a document. The first result's ``count_tokens`` counts.
     """
 
     def __init__(self, results: Sequence[ScanResult]) -> None:
@@ -430,7 +430,7 @@ class Together:
         )
 
     def select(self, selection: Selection) -> list[tuple[int, Passage]]:
-        """Passages, each after its document's number; ``ValueError`` for a budget without a counter."""
+        """Pairs of a document's index and a passage; ``ValueError`` for a budget without a token counter."""
         found = []
         for passage in self.joined.selected(selection, self._owners):
             number = bisect_right(self._offsets, passage.start) - 1
@@ -462,12 +462,12 @@ class RankedDocument:
         return self.result.select(top_k, order="score")
 
     def to_dict(self, return_documents: bool = False) -> dict[str, Any]:
-        """The item of sentence-transformers' ``CrossEncoder.rank``; ``return_documents`` adds the text."""
+        """An item as in sentence-transformers' ``CrossEncoder.rank``; ``return_documents`` adds its text."""
         item: dict[str, Any] = {"corpus_id": self.number, "score": self.score}
         return item | {"text": self.text} if return_documents else item
 
 
 def rank_results(results: Sequence[ScanResult], aggregation: Aggregation = "max") -> list[RankedDocument]:
-    """Rank the results of one question, the best first; among equal ones the earlier first."""
+    """Rank the results of one question, best first; among equal ones the earlier comes first."""
     logits = [result.document_score(aggregation) for result in results]
     return [RankedDocument(number, logit, results[number]) for number, logit in best_first(logits)]

@@ -1,4 +1,4 @@
-"""`Selection`, the checked arguments of every selection, and what ranks: sentences, and documents."""
+"""`Selection`, the checked arguments of every selection, and the ranking of sentences and documents."""
 
 import math
 import re
@@ -18,7 +18,7 @@ Aggregation = Literal["max", "mean", "mean_top", "sum", "logsumexp", "first", "l
 
 AlwaysKeep = Sequence[str] | Callable[[str], bool]  # regular expressions, or a function of a sentence
 
-# If ``top_k`` is a share of the sentences, at least this many are kept, as in the original.
+# If ``top_k`` is a share of the sentences, at least this many are kept, as in the original code.
 MINIMUM_OF_A_SHARE = 10
 
 ELBOW_BOUNDS = (1, 50)  # the fewest and the most sentences of `top_k="elbow"`, where it names no others
@@ -27,10 +27,10 @@ _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The arguments of `ScanResult.select`, checked: ``ValueError`` begins with the name of the first bad one.
+    """The arguments of `ScanResult.select`, checked: a ``ValueError`` begins with the name of the first bad one.
 
-    Over several texts together, ``top_k`` and ``max_tokens`` hold for all of them, and ``top_k_per_text`` is the
-    most that are taken of each, without neighbours.
+    In a selection from several texts, ``top_k`` and ``max_tokens`` hold for all of them together, and
+    ``top_k_per_text`` is the maximum number of sentences of each, without neighbours.
     """
 
     top_k: float | str | None = 50
@@ -72,7 +72,7 @@ class Selection:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
-        """Read every field from ``options``, under its name in ``names`` or its own, which errors begin with."""
+        """Read every field from ``options`` under its own name, or the one in ``names``; errors begin with it."""
         try:
             return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
         except ValueError as error:
@@ -80,7 +80,7 @@ class Selection:
             raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
     def keeps(self, sentence: str) -> bool:
-        """True for a sentence that is kept whatever its score is: it has a pattern of ``always_keep``."""
+        """True for a sentence that is kept whatever its score: it matches ``always_keep``."""
         if self.always_keep is None or callable(self.always_keep):
             return self.always_keep is not None and bool(self.always_keep(sentence))
         return any(re.search(pattern, sentence) for pattern in self.always_keep)
@@ -88,8 +88,8 @@ class Selection:
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
         """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
 
-        "elbow" ends before the first of the steepest falls. A share is read as the decimal that the caller wrote:
-        0.07 of 100 are 7, though the float times 100 is more.
+        "elbow" ends at the steepest fall, the first of several. A share is read as the decimal that the caller
+        wrote: 0.07 of 100 is 7, although the float times 100 is more.
         """
         if self.top_k is None:
             return n_sentences
@@ -120,7 +120,7 @@ def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def rank(logits: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
-    """Sentence numbers from the highest logit to the lowest; among equal ones the earlier sentence first."""
+    """Sentence indices from the highest logit to the lowest; among equal ones the earlier sentence first."""
     return np.argsort(-logits, kind="stable").astype(np.int64)
 
 
@@ -155,8 +155,8 @@ def diverse(
 ) -> NDArray[np.int64]:
     """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998): (picks,), in the order of picking.
 
-    Each of ``candidates``, best first, has diversity * score - (1 - diversity) * its largest likeness to a pick:
-    the cosine of their words, each stem once and weighted by its rarity, as in BM25. Time: picks times words.
+    The next pick of ``candidates``, best first, has the largest diversity * score - (1 - diversity) * (its largest
+    cosine with a pick); vectors have each stem once, weighted by rarity as in BM25. Time: picks times words.
     """
     words, n = index_words(texts), len(texts)
     stem_of = np.zeros(len(words.vocabulary), np.int64)
@@ -188,10 +188,10 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     """Score a document by its sentences' logits, (sentences,); comparable for one question scored in the same way.
 
     ``aggregation`` is "max": the best logit (MaxP of Dai and Callan, 2019); "mean"; "first": that of the first
-    sentence (FirstP); "long": that of the document, which is read as one unit (LongP); "mean_top": the mean of the
-    ``top`` best logits; "sum": of the scores, ``sigmoid(logit)``, the expected number of relevant sentences (a sum
-    of logits, most of them negative, would put the longest document last); "logsumexp": between the best logit and
-    a count. Without sentences it is ``-inf`` (0 for "sum"). Raises ``ValueError`` for a logit that is not finite.
+    sentence (FirstP); "long": that of the document, read as one unit (LongP); "mean_top": the mean of the ``top``
+    best logits; "sum": the sum of the scores, ``sigmoid(logit)``, the expected number of relevant sentences (most
+    logits are negative, so their sum would put the longest document last); or "logsumexp": between "max" and a
+    count. Without sentences it is ``-inf`` (0 for "sum"). Raises ``ValueError`` for a logit that is not finite.
     """
     check_aggregation(aggregation)
     if type(top) is not int or top < 1:
@@ -226,5 +226,5 @@ def check_aggregation(aggregation: str) -> None:
 
 
 def best_first(scores: Sequence[float]) -> list[tuple[int, float]]:
-    """Numbers and scores of documents, the highest first; among equal scores the earlier document first."""
+    """Indices and scores of documents, highest score first; among equal scores the earlier document first."""
     return sorted(enumerate(scores), key=lambda document: -document[1])

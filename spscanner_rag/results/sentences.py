@@ -1,4 +1,4 @@
-"""The parts of a result: a scored sentence, a passage of selected sentences, and the ways to count offsets."""
+"""The parts of a result: a scored sentence, a passage of selected sentences, and the units of offsets."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
@@ -53,9 +53,9 @@ class Passage:
     score : float
         The score of its sentence, or the highest score of its sentences.
     source, page, headings, boxes
-        The name of the file, the label of the page and the headings above, the highest first, where it begins, if
-        a document was scanned that `spscanner_rag.files.read` returned; else "", None and (). Of a PDF, a
-        rectangle for each line: number of the page, left, bottom, right and top in points from its lower left.
+        Where it begins, if the document came from `spscanner_rag.files.read`: name of the file, label of the page
+        and the headings above, the highest first; else "", None and (). In a PDF, ``boxes`` has a rectangle for
+        each line: page number, then left, bottom, right and top in points from the page's lower left corner.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Passage:
     boxes: tuple[tuple[int, float, float, float, float], ...] = ()
 
     def cite(self) -> str:
-        """Where it stands, for people: "report.pdf, page 12"; else its headings, or without them its span."""
+        """Where it is, for people: "report.pdf, page 12"; its headings if there is no page, or else its span."""
         place = f"characters {self.start} to {self.end}"
         if self.page is not None:
             place = f"page {self.page}"
@@ -88,7 +88,7 @@ class Passage:
 
 
 class Located(Protocol):
-    """A document that knows the places of its characters, as `spscanner_rag.files.read` returns it."""
+    """A document that knows the page and headings of each character, as `spscanner_rag.files.read` returns it."""
 
     @property
     def path(self) -> str:
@@ -115,7 +115,7 @@ def shortened_text(text: str, characters: int) -> str:
 
 
 def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN401 - checked here
-    """The way of counting; ``ValueError`` for another."""
+    """Return the unit of offsets; ``ValueError`` for an unknown one."""
     if offsets not in get_args(Offsets):
         raise ValueError(f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}")
     known: Offsets = offsets
@@ -123,9 +123,9 @@ def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN4
 
 
 def counted(text: str, offsets: NDArray[np.integer[Any]], unit: Offsets) -> NDArray[np.int64]:
-    """Offsets in characters as offsets in UTF-16 units, or in bytes of UTF-8: (n,).
+    """Convert offsets in characters to offsets in UTF-16 units, or in bytes of UTF-8: (n,).
 
-    A lone surrogate, which UTF-8 cannot hold, has the three bytes of U+FFFD, which stands for it there.
+    A lone surrogate, which UTF-8 cannot encode, counts as the three bytes of U+FFFD, which replaces it.
     """
     check_offsets(unit)
     if unit == "characters" or text.isascii():

@@ -1,4 +1,4 @@
-"""A budget of tokens that is filled with sentences; neighbours, and runs of adjacent sentences."""
+"""A token budget that is filled with sentences; neighbours, and runs of adjacent sentences."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Blocks = NDArray[np.int64]
 
 
 def with_neighbours(picks: NDArray[np.int64], context: int, blocks: Blocks) -> list[int]:
-    """Numbers of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
+    """Indices of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
     context, n = min(context, len(blocks)), len(blocks)
     firsts = np.maximum(picks - context, np.searchsorted(blocks, blocks[picks], "left"))
     stops = np.minimum(picks + context + 1, np.searchsorted(blocks, blocks[picks], "right"))
@@ -38,8 +38,8 @@ def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, i
 class TokenBudget:
     """Fills a budget of tokens: the best sentences first, then their neighbours; what does not fit is skipped.
 
-    With most tokenizers a joined text is not exactly the sum of its sentences' tokens, so `shrink` measures at the
-    end.
+    With most tokenizers, a joined text does not have exactly as many tokens as its sentences together, so `shrink`
+    measures at the end.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TokenBudget:
             self._take_neighbours(number, context)
 
     def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
-        """Drop the sentences taken last until ``measure(kept)`` tokens fit; return the kept numbers, ascending."""
+        """Drop the sentences taken last until ``measure(kept)`` tokens fit; return the kept indices, ascending."""
         order = list(self.costs)
         while order:
             kept = sorted(order)
@@ -104,7 +104,7 @@ class TokenBudget:
         return True
 
     def _take_neighbours(self, number: int, context: int) -> None:
-        """Take the nearest free sentence, until none on either side connects, is within reach and fits."""
+        """Take the nearest free sentence until none on either side connects, is near enough and fits."""
         sides = [-1, 0]  # before and after the place of ``number`` among the free ones
         while sides:
             place = bisect_left(self.free, number)
