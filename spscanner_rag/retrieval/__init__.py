@@ -1,6 +1,6 @@
-"""The framework-free half of the integrations: joined texts, the held corpus, search and what is returned.
+"""The framework-free half of the integrations: joined texts, the held corpus, search, and results.
 
-An integration imports only what ``__all__`` lists. Nothing here imports torch before a scanner is needed.
+An integration imports only what ``__all__`` lists. Nothing here imports torch until a scanner is needed.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if name in ("RetrieverFields", "ScanFields"):  # need pydantic, which only the frameworks bring
+    if name in ("RetrieverFields", "ScanFields"):  # they need pydantic, which only the frameworks install
         from spscanner_rag.retrieval import scan_fields
 
         return getattr(scan_fields, name)

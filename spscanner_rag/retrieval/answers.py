@@ -1,4 +1,4 @@
-"""What is returned for a question: sentences, or the pieces that they are in, as objects of a framework."""
+"""The results for a question: sentences, or the pieces that contain them, as objects of a framework."""
 
 import re
 from abc import ABC, abstractmethod
@@ -19,9 +19,9 @@ _RANDOM_ID = re.compile(
 )
 
 ReturnNodes = Literal["sentence", "node", "pruned"]
-"""What a framework class returns: sentences, the pieces that they are in, or these cut down to them."""
+"""What a framework class returns: sentences, the pieces that contain them, or these pieces pruned to them."""
 
-GAP = "\n"  # stands for the text left out between two kept sentences, as in the paper's contexts
+GAP = "\n"  # replaces the text left out between two kept sentences, as in the paper's contexts
 Span = tuple[int, int]
 
 ID_KEY = "spscanner_id"  # key of the id of a sentence, the same in every run
@@ -45,19 +45,19 @@ class Hit(NamedTuple):
     start: int  # its span in that text
     end: int
     document_score: float  # the score of the best sentence of its text, selected or not
-    answerable: float | None = None  # the probability that its text answers, where the scorer says it
+    answerable: float | None = None  # the probability that its text answers, if the scorer reports it
 
 
 def result_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy for a result, without the places of all words of the page."""
+    """A copy of metadata for a result, without the places of the page's words."""
     return copied_metadata({key: value for key, value in metadata.items() if key != WORDS_KEY})
 
 
 class Answer(ABC, Generic[Item, Result]):
-    """The results of one question, made by each framework's adapter in its own classes."""
+    """The results of one question, which each framework's adapter makes in the framework's own classes."""
 
-    pages: ClassVar[tuple[str, ...]]  # keys of metadata for `page_label`
-    unknown: ClassVar[int | None] = None  # stands for an offset that is not known
+    pages: ClassVar[tuple[str, ...]]  # metadata keys for `page_label`
+    unknown: ClassVar[int | None] = None  # the value of an unknown offset
 
     def __init__(self, keep_retrieval_score: bool) -> None:
         self.found: list[Result] = []
@@ -71,14 +71,14 @@ class Answer(ABC, Generic[Item, Result]):
     def add_piece(
         self, best: Hit, text: ReadText[Item], piece: int, content: str, saved: Mapping[str, float]
     ) -> None:
-        """Add a piece with its best sentence's scores, whole, or pruned to ``content`` with metadata on that."""
+        """Add a piece with its best sentence's scores: whole, or pruned to ``content`` with metadata ``saved``."""
 
     @abstractmethod
     def content(self, of: Item | Result) -> str:
         """Return the text of an item or a result, without metadata."""
 
     def sent(self, result: Result) -> str:
-        """Return what the framework gives to a language model of a result, which ``max_tokens`` counts."""
+        """Return what the framework sends of a result to a language model; ``max_tokens`` counts this."""
         return self.content(result)
 
     @abstractmethod
@@ -101,13 +101,13 @@ class Answer(ABC, Generic[Item, Result]):
         }
 
     def metadata(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
-        """Return a copy of an item's metadata with the scores of a result, those that there are."""
+        """Return a copy of an item's metadata with those scores of a result that are not None."""
         scores = self.scores(hit, text, piece).items()
         own = {f"spscanner_{name}": value for name, value in scores if name != "score" and value is not None}
         return result_metadata(self.metadata_of(text.items[piece])) | own
 
     def place(self, hit: Hit, text: ReadText[Item]) -> dict[str, Any]:
-        """Return metadata on a sentence's rectangles, and on the last page that it runs over to."""
+        """Return metadata about a sentence's rectangles, and the last page if it continues on another one."""
         places = list(text.joined.places(hit.start, hit.end))
         given = [self.metadata_of(text.items[place.piece]) for place in places]
         boxes = [list(box) for own, at in zip(given, places, strict=True) for box in _boxes(own, at)]
@@ -133,16 +133,16 @@ def _boxes(metadata: Mapping[str, Any], place: Place) -> tuple[Box, ...]:
 
 @dataclass
 class KeptPiece:
-    """A piece in which selected sentences are."""
+    """A piece that contains selected sentences."""
 
     joined: int  # index of the text that contains it
     piece: int  # its own index, in the order given
     best: Hit  # its best sentence
-    spans: list[Span] = field(default_factory=list)  # of the joined text that it is cut down to, in order
+    spans: list[Span] = field(default_factory=list)  # what pruning keeps, in the joined text, in order
 
 
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
-    """The smallest pieces that contain the hits, or those they run over, by first hit; no text is kept twice."""
+    """The smallest pieces that contain the hits, or all that they overlap, by first hit; no text is kept twice."""
     kept: dict[tuple[int, int], KeptPiece] = {}
     for hit in hits:
         for number, span in _owners(texts[hit.joined], hit.start, hit.end):
@@ -157,9 +157,9 @@ def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPi
 
 
 def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Span | None]]:
-    """The pieces of a span, and the part of it that each keeps."""
+    """The pieces of a span, each with the part of the span that it keeps, or None."""
     touching = list(joined.touching(start, end))
-    holders: list[Placed] = []  # without those that contain another one; of equal ones the first
+    holders: list[Placed] = []  # pieces with the whole span, except those that contain another such piece
     for one in sorted(touching, key=lambda placed: (placed.end - placed.start, placed.number)):
         if one.holds(start, end) and not any(one.holds(other.start, other.end) for other in holders):
             holders.append(one)
@@ -176,7 +176,7 @@ def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Spa
 
 
 def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
-    """A piece's text cut down to the kept parts; white space between neighbours stays, else ``GAP``."""
+    """A piece's text pruned to the kept parts; white space between neighbours stays, other text is ``GAP``."""
     placed = next(p for p in joined.placed if p.number == kept.piece)
     pruned, end_before = "", 0
     for span in kept.spans:
@@ -204,7 +204,7 @@ def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> S
     if placed.exact:
         shift = placed.offset - placed.start
         return start + shift, end + shift
-    # Their white space differs: the other characters are counted.
+    # The white space differs between the two, so only the other characters are counted.
     before = placed.offset + len("".join(joined[placed.start : start].split()))
     inside = len("".join(joined[start:end].split()))
     places = [number for number, character in enumerate(text) if not character.isspace()]
@@ -212,7 +212,7 @@ def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> S
 
 
 def is_random_id(name: str) -> bool:
-    """True for a UUID version 4 (RFC 9562), as frameworks and stores give in each run to what has no id."""
+    """True for a UUID version 4 (RFC 9562), which frameworks and stores make in each run if there is no id."""
     return _RANDOM_ID.fullmatch(name) is not None
 
 

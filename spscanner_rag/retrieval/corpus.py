@@ -1,6 +1,6 @@
-"""The corpus of a retriever at one moment, texts and the counts of their words, and the folder that keeps it.
+"""The corpus of a retriever at one moment (texts and the counts of their words), and the folder that stores it.
 
-The folder has documents as JSON lines, counts and vectors as arrays that are mapped into memory, and a manifest.
+The folder has documents as JSON lines, counts and vectors as memory-mapped arrays, and a manifest.
 """
 
 import functools
@@ -36,20 +36,20 @@ _DOCUMENTS = "documents.jsonl"
 _ARRAY = ".npy"
 _OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)")
 _UNFINISHED = re.compile(rf"{_OWN_FILE.pattern}|\.{re.escape(_MANIFEST)}\.[0-9a-f]{{32}}\.part")
-"""What a killed program may leave."""
+"""Names of the files that a killed program may leave."""
 
 _MOST_FILES = 32
 _LARGEST_MANIFEST = 2**16
-_MOST_READS = 100  # of a folder that others write meanwhile
+_MOST_READS = 100  # attempts to read a folder while other programs write to it
 
-ASCII_CHARACTERS_PER_TOKEN = 4  # of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts
+ASCII_CHARACTERS_PER_TOKEN = 4  # the bundled tokenizer in English has 3.3 in dialogue, 4.4 in contracts
 
 
 class Corpus:
-    """Texts and the counts of their words. Immutable: `with_texts` gives the corpus after a change.
+    """Texts and the counts of their words. Immutable: `with_texts` returns the corpus after a change.
 
-    A pickle and a deep copy have the counts but not the texts, which their owner joins again; `with_texts` then
-    counts nothing twice. Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded.
+    A pickle has the counts but not the texts, which their owner joins again; `with_texts` then counts nothing
+    twice. Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded.
     """
 
     def __init__(
@@ -60,20 +60,20 @@ class Corpus:
         vectors: "Mapping[str, SentenceVectors] | None" = None,
     ) -> None:
         self.texts = texts
-        self._digests: dict[str, str] = {}  # of the sentences of texts, by their keys
-        self.encoder = encoder  # the digest of what made the vectors
-        self.vectors = dict(vectors or {})  # of the sentences of texts, by their keys; only added to
+        self._digests: dict[str, str] = {}  # key of a text -> digest of its sentences
+        self.encoder = encoder  # the digest of the encoder that made the vectors
+        self.vectors = dict(vectors or {})  # key of a text -> vectors of its sentences; entries do not change
         self.keys = _keys(texts)
         self.counts = CollectionIndex() if counts is None else counts
         self.tokens = [estimated_tokens(joined.text) for joined in texts]
 
     @property
     def collection(self) -> CollectionIndex | None:
-        """What a scorer compares scores over: the counts, or None for a single text."""
+        """The counts that make scores comparable between the texts; None for a single text."""
         return self.counts if len(self.texts) > 1 else None
 
     def with_texts(self, texts: Sequence[JoinedText]) -> "Corpus":
-        """Return the corpus of these texts. Only those that are new are counted."""
+        """Return the corpus of these texts. Only the new ones are counted."""
         corpus = Corpus(texts, self.counts.copy(), self.encoder, self.vectors.copy())
         wanted = set(corpus.keys)
         corpus.vectors = {key: own for key, own in corpus.vectors.items() if key in wanted}
@@ -96,23 +96,23 @@ class Corpus:
         return self
 
     def encoded(self, meaning: "Meaning", numbers: Iterable[int], cancelled: Cancelled = never) -> None:
-        """Make the vectors of some texts that have none, and let ``meaning`` keep them for a scan."""
+        """Make the vectors that some texts lack, and let ``meaning`` keep those of all of them for a scan."""
         from spscanner_rag.encoder.sentences import digest_of
 
         for number in numbers:
             vectors, key = self._vectors(number, meaning, cancelled), self.keys[number]
-            if key not in self._digests:  # else it would be cut again for every question
+            if key not in self._digests:  # kept, so that the text is not cut again for every question
                 self._digests[key] = digest_of(self._sentences(number))
             meaning.keep(self._digests[key], vectors)
 
     def knows(self, number: int, meaning: "Meaning") -> bool:
-        """True if the vectors of a text are here, made by this encoder."""
+        """True if the corpus has the vectors of a text, made by this encoder."""
         return self.encoder == meaning.encoder.digest and self.keys[number] in self.vectors
 
     def meant(
         self, query: str, meaning: "Meaning", numbers: Iterable[int], cancelled: Cancelled = never
     ) -> dict[int, float]:
-        """For some texts, what the cosines of a query add to the logit of their best sentence."""
+        """For each of some texts, the logit of its best sentence from the cosines with a query alone."""
         found = {}
         for number in numbers:
             cosines = meaning.cosines(query, self._vectors(number, meaning, cancelled))
@@ -159,7 +159,7 @@ class Corpus:
         return cls((), index, encoder, vectors)
 
     def _vectors(self, number: int, meaning: "Meaning", cancelled: Cancelled) -> "SentenceVectors":
-        """The vectors of a text, which are made if another encoder made those that are here."""
+        """The vectors of a text; they are made if there are none, or if another encoder made those here."""
         if self.encoder != meaning.encoder.digest:
             self.encoder, self.vectors = meaning.encoder.digest, {}
         key = self.keys[number]
@@ -174,7 +174,7 @@ class Corpus:
 
 
 def _keys(texts: Sequence[JoinedText]) -> list[str]:
-    """A digest of each text and its runs; equal texts are numbered."""
+    """A digest of each text and the starts of its runs; equal texts are numbered."""
     keys: list[str] = []
     copies: dict[str, int] = {}
     for joined in texts:
@@ -187,7 +187,7 @@ def _keys(texts: Sequence[JoinedText]) -> list[str]:
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate tokens: four ASCII characters, or a UTF-8 byte of any other, are one; white space has none."""
+    """Estimate tokens: four ASCII characters, or one UTF-8 byte of any other character; 0 for white space."""
     if not text or text.isspace():
         return 0
     n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
@@ -198,11 +198,11 @@ def estimated_tokens(text: str) -> int:
 def write_corpus(
     path: str | Path, framework: str, documents: Iterable[Mapping[str, Any]], corpus: Corpus
 ) -> None:
-    """Write documents, as objects of JSON values, and counts to a new or empty folder, or one written before.
+    """Write documents, as objects of JSON values, and counts to a folder that is new, empty or was written before.
 
     The files get new names and the permissions of the old ones, and the manifest that names them replaces the old
-    one at the end: a killed program leaves the folder as it was. Calls for one folder wait for each other.
-    ``ValueError``, before anything is written, for another folder, or a value that JSON cannot keep.
+    one at the end: a killed program leaves the old content. Calls for the same folder wait for each other. Before
+    anything is written, raises ``ValueError`` for a folder with other files, or a value that JSON cannot keep.
     """
     from spscanner_rag.checkpoint.whole_file import one_at_a_time, write_whole  # its package imports torch
 
@@ -237,7 +237,7 @@ def write_corpus(
 
 
 def _written(place: Path, content: list[bytes] | NDArray[Any], mode: int) -> dict[str, Any]:
-    """Write a new file, with permissions unless ``mode`` is -1, and return its size and digest."""
+    """Write a new file, with the permissions ``mode`` unless that is -1, and return its size and digest."""
     from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 
     with telling_of_full_disks(place), place.open("x+b") as file:
@@ -254,15 +254,15 @@ def _written(place: Path, content: list[bytes] | NDArray[Any], mode: int) -> dic
 
 def _remove(places: Iterable[Path]) -> None:
     for place in places:
-        with suppress(OSError):  # another program has it open; the next call removes it
+        with suppress(OSError):  # another program may have it open; then the next call removes it
             place.unlink()
 
 
 def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]], Corpus]:
     """Read what `write_corpus` wrote for a framework: the documents, and a corpus with counts but without texts.
 
-    Every file is compared with its digest; the arrays stay on disk until they are used. Beside a call that writes,
-    the old or the new content is read. ``ValueError`` names the file that is missing, damaged or another's.
+    Every file is compared with its digest; the arrays stay on disk until they are used. While another call writes,
+    the old or the new content is read. ``ValueError`` names the file that is missing, damaged or of another kind.
     """
     folder = Path(path).expanduser()
     files = _manifest(folder, framework)
@@ -271,22 +271,22 @@ def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]],
             return _read(folder, files)
         except FileNotFoundError as error:
             before, files = files, _manifest(folder, framework)
-            if files == before:  # else another call removed the file, after it had written new ones
+            if files == before:  # otherwise another call has written new files and removed this one
                 raise _damaged(Path(error.filename), "is missing") from None
-    raise _damaged(folder, "changes all the time")
+    raise _damaged(folder, "keeps changing while it is read")
 
 
 def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Corpus]:
-    """The documents and the corpus of a manifest's files; ``FileNotFoundError`` without one of them."""
+    """The documents and the corpus from a manifest's files; ``FileNotFoundError`` if one is missing."""
     arrays: dict[str, NDArray[Any]] = {}
     documents: list[dict[str, Any]] = []
     for name, entry in files.items():
         place = folder / str(entry["file"])
         if place.exists() and not place.is_file():
-            raise _damaged(place, "is not a file")  # a pipe would never end
+            raise _damaged(place, "is not a regular file")  # reading a pipe would never end
         with place.open("rb") as file:
             wanted = {key: entry.get(key) for key in ("bytes", "sha256")}
-            # Its size first: a digest of a sparse file of a terabyte takes an hour.
+            # The size is checked first: a digest of a sparse file of a terabyte takes an hour.
             if os.fstat(file.fileno()).st_size != wanted["bytes"] or _described(file) != wanted:
                 raise _damaged(place, "is not the file that was written")
             file.seek(0)
@@ -309,7 +309,7 @@ def _read(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> tuple[list[di
 
 
 def check_json(value: object, name: str, owner: str) -> None:
-    """Raise ``ValueError`` unless JSON gives the value back as it is."""
+    """Raise ``ValueError`` unless the value is the same after it was written to JSON and read back."""
     try:
         if json.loads(json.dumps(value, allow_nan=False)) == value:
             return
@@ -343,7 +343,7 @@ def _check_free(folder: Path) -> None:
 
 
 def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
-    """The entries of the manifest's files; ``framework`` None: whoever's."""
+    """The manifest's entries, by file; ``framework`` None accepts those of any framework."""
     place = folder / _MANIFEST
     if not place.is_file():
         raise ValueError(f"{folder}: got no {_MANIFEST} there; expected a folder that persist(path) wrote")
@@ -357,7 +357,7 @@ def _manifest(folder: Path, framework: str | None) -> dict[str, dict[str, Any]]:
         raise _damaged(place, f"is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
         raise ValueError(
-            f"{place}: got the manifest of something else; expected a folder that persist(path) wrote"
+            f"{place}: got a manifest of another program; expected a folder that persist(path) wrote"
         )
     if manifest.get("format") != FORMAT:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The documents of a retriever, of whatever framework: held, counted, chosen for a question, persisted."""
+"""The documents that a retriever of any framework holds: counted, chosen for a question, and persisted."""
 
 import logging
 import threading
@@ -27,16 +27,16 @@ OwnFirstStage = Literal["bm25", "none"]  # the first stages that need no retriev
 ReadTokens = int | Literal["auto"] | None
 
 READ_TOKENS, READ_TOKENS_ON_CPU = 200_000, 100_000
-"""Read for a question at most, on an accelerator and on a CPU: where 2 cores take 5 to 15 seconds for them."""
+"""Maximum read for a question, on an accelerator and on a CPU, where 2 cores take 5 to 15 seconds for it."""
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBounds:
-    """How much is read for one question: integers of at least 1, else ``ValueError``; None is no bound.
+    """How much is read for one question: integers of at least 1, else ``ValueError``; None means no bound.
 
-    A text that would exceed ``read_tokens`` is left out, except the first. "auto" depends on the device: `on`.
+    A text that would exceed ``read_tokens`` is left out, except the first. "auto" depends on the device; see `on`.
     """
 
     read_documents: int | None = 10
@@ -52,7 +52,7 @@ class ReadBounds:
                 )
 
     def on(self, choice: ScorerChoice) -> "ReadBounds":
-        """The same for the device of a scorer."""
+        """Return the bounds with "auto" resolved if the scorer runs on a CPU."""
         on_cpu = self.read_tokens == "auto" and choice.on_cpu
         return replace(self, read_tokens=READ_TOKENS_ON_CPU) if on_cpu else self
 
@@ -71,14 +71,14 @@ class ReadBounds:
             total += n_tokens
         if left_out:
             _LOGGER.info(
-                "read_tokens: %d documents of %d tokens are read, %d are not", len(kept), total, left_out
+                "read_tokens: %d documents of %d tokens are read, %d are left out", len(kept), total, left_out
             )
         return kept
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText(Generic[Item]):
-    """A text to read, and where its pieces come from."""
+    """A text to read, and the objects that its pieces come from."""
 
     joined: JoinedText
     items: Sequence[Item]  # the framework's object of each piece, by the piece's number
@@ -86,17 +86,17 @@ class ReadText(Generic[Item]):
 
 
 class Host(ABC, Generic[Item]):
-    """What a `HeldCorpus` must know of a framework's documents. Immutable, and pickled with the corpus."""
+    """What a `HeldCorpus` must know about a framework's documents. Immutable, and pickled with the corpus."""
 
     framework: ClassVar[str]  # written to the folder of a persisted corpus
-    items_name: ClassVar[str]  # what a first stage returns a list of
+    items_name: ClassVar[str]  # for errors: a first stage returns a list of these
 
     @abstractmethod
     def key(self, item: Item) -> str:
-        """Return the id of an item; one that is added later with the same id replaces it."""
+        """Return the id of an item; an item added later with the same id replaces it."""
 
     def document(self, item: Item) -> str:
-        """Return the id of the document that an item belongs to, by which it is deleted."""
+        """Return the id of the document that an item belongs to; items are deleted by it."""
         return self.key(item)
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Host(ABC, Generic[Item]):
 
     @abstractmethod
     def finder(self, items: Sequence[Item], texts: Sequence[ReadText[Item]]) -> Callable[[Item], int | None]:
-        """Return a function that gives the index of the held text that contains a found item, if one does."""
+        """Return a function from a found item to the index of the held text that contains it, or None."""
 
     def read(self, found: Sequence[Item]) -> list[ReadText[Item]]:
         """Join found items that no held text contains."""
@@ -113,7 +113,7 @@ class Host(ABC, Generic[Item]):
 
     @abstractmethod
     def score(self, found: Sequence[Item]) -> float | None:
-        """Return the score of a text of which a first stage found these items, in its order."""
+        """Return the score of a text from the items of it that a first stage found, in the order found."""
 
     def without(self, ids: Collection[str]) -> Self:
         """Return the host after these documents were deleted."""
@@ -121,7 +121,7 @@ class Host(ABC, Generic[Item]):
 
     @abstractmethod
     def records(self, items: Sequence[Item]) -> Iterable[Mapping[str, Any]]:
-        """Return all that is persisted, as objects of JSON values."""
+        """Return everything that is persisted, as objects of JSON values."""
 
     @abstractmethod
     def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[Item]]:
@@ -131,7 +131,7 @@ class Host(ABC, Generic[Item]):
 class HeldCorpus(Generic[Item]):
     """The documents of a retriever at one moment. Immutable: a question keeps the corpus that it began with.
 
-    They are joined to texts, and those not in ``counts`` counted, when a question or `persist` first needs it.
+    Documents are joined to texts, and counted unless ``counts`` has them, when a question or `persist` needs it.
     """
 
     changing: ClassVar = threading.Lock()  # held by a retriever while it replaces its corpus
@@ -147,7 +147,7 @@ class HeldCorpus(Generic[Item]):
 
     @classmethod
     def load(cls, path: str | Path, host: Host[Item]) -> Self:
-        """Read what `persist` wrote; ``ValueError`` if the folder is missing, damaged or another's."""
+        """Read what `persist` wrote; ``ValueError`` if the folder is missing, damaged or of another kind."""
         records, counts = read_corpus(path, host.framework)
         try:
             return cls(*host.restored(records), counts)
@@ -158,7 +158,7 @@ class HeldCorpus(Generic[Item]):
             ) from error
 
     def persist(self, path: str | Path, meaning: "Callable[[], Meaning | None]" = lambda: None) -> None:
-        """Write all to a folder (`write_corpus`), with all vectors where ``meaning`` gives the scorer's."""
+        """Write everything to a folder (`write_corpus`), with all vectors if ``meaning`` returns a `Meaning`."""
         records, (texts, corpus) = list(self.host.records(self.items)), self.counted()
         if (known := meaning()) is not None:
             corpus.encoded(known, range(len(texts)))
@@ -170,12 +170,12 @@ class HeldCorpus(Generic[Item]):
         return list(dict.fromkeys(self._owners))
 
     def adding(self, items: Iterable[Item]) -> Self:
-        """Return the corpus with more items; one with a known id takes the place of the earlier one."""
+        """Return the corpus with more items; one with a known id replaces the earlier one."""
         kept = {self.host.key(item): item for item in (*self.items, *items)}
         return type(self)(self.host, kept.values(), self._counts)
 
     def deleting(self, ids: str | Iterable[str]) -> Self:
-        """Return the corpus without these documents; ``ValueError`` if one of them is not here."""
+        """Return the corpus without these documents; ``ValueError`` if one of them is not held."""
         gone = {ids} if isinstance(ids, str) else set(ids)
         unknown = sorted(map(str, gone.difference(self._owners)))
         if unknown:
@@ -186,7 +186,7 @@ class HeldCorpus(Generic[Item]):
         return type(self)(self.host.without(gone), compress(self.items, kept), self._counts)
 
     def replaced(self, host: Host[Item], items: tuple[Item, ...]) -> Self:
-        """Return the corpus of other items; those that are also here are not counted again."""
+        """Return the corpus of other items; those that are already held are not counted again."""
         return type(self)(host, items, self._counts)
 
     def counted(self) -> tuple[list[ReadText[Item]], Corpus]:
@@ -211,10 +211,10 @@ class HeldCorpus(Generic[Item]):
         """Choose the texts to read for a query.
 
         ``first_stage`` "none": all texts, whatever the bounds; "bm25": the best by `choose_texts`; anything else:
-        those that contain what it ``found``, in its order, and what no held text contains. Sentences of items that
-        ``admits`` refuses are read but not selected, and texts without any other item are left out. ``meaning``
-        gives the scorer's `Meaning`, if it has one; it is called only where texts must be chosen, or have vectors.
-        Raises ``TypeError`` if ``found`` is not what the framework's first stages return.
+        the held texts that contain what it ``found``, and found items that none contains, in its order. Sentences
+        of items that ``admits`` refuses are read but not selected; texts without any other item are left out.
+        ``meaning`` returns the scorer's `Meaning`, or None; it is called only if texts must be chosen, or have
+        vectors. Raises ``TypeError`` if ``found`` is not what the framework's first stages return.
         """
         texts, corpus = self.counted()
         if not isinstance(first_stage, str):
@@ -235,7 +235,7 @@ class HeldCorpus(Generic[Item]):
         return [replace(admitted[number], score=score) for number, score in chosen]
 
     def _found(self, found: Sequence[Item]) -> list[ReadText[Item]]:
-        """The held texts that contain the found items, and texts of the other items, in the order of the first."""
+        """The held texts with found items, and texts made of the other items, each by its first found item."""
         texts, _ = self.counted()
         with self._lock:
             if self._find is None:
@@ -246,7 +246,7 @@ class HeldCorpus(Generic[Item]):
             number = self._find(item)
             (loose if number is None else held.setdefault(number, [])).append(rank)
         if loose and texts and not held:
-            _LOGGER.warning("none of what was found is of the %d documents: it is read alone", len(texts))
+            _LOGGER.warning("nothing found belongs to the %d documents: it is read alone", len(texts))
         ranked = [
             (ranks[0], replace(texts[number], score=self.host.score([found[rank] for rank in ranks])))
             for number, ranks in held.items()
@@ -273,11 +273,11 @@ def choose_texts(
     meaning: "Callable[[], Meaning | None]" = lambda: None,
     cancelled: Cancelled = never,
 ) -> list[tuple[int, float | None]]:
-    """Indices of the texts to read for a query, of all or ``among`` some, in the order of the corpus, with scores.
+    """Indices of the texts to read for a query, from all or ``among`` some, in corpus order, with their scores.
 
-    All, without scores, if the bounds admit them. Else `CollectionIndex.best_texts` ranks them, those without a
-    word of the query last, without a score; where the scorer has an encoder, the score is the sum of that and of
-    the best sentence's meaning, both standardized.
+    If the bounds admit all texts, none has a score. Otherwise `CollectionIndex.best_texts` ranks them; those
+    without a word of the query come last, without a score. If the scorer has an encoder, the score is the sum of
+    that score and of the best sentence's meaning, both standardized.
     """
     candidates = range(len(corpus.texts)) if among is None else among
     filled = [number for number in candidates if corpus.tokens[number]]
@@ -304,7 +304,7 @@ def _standardized(values: Sequence[float]) -> NDArray[np.float64]:
 def _admitted(
     texts: Sequence[ReadText[Item]], admits: Callable[[Item], bool] | None
 ) -> dict[int, ReadText[Item]]:
-    """Texts by index, with only those pieces that a filter admits; no score changes."""
+    """Texts by index, with only the pieces that a filter admits; their scores do not change."""
     admitted = {}
     for number, text in enumerate(texts):
         placed = text.joined.placed

@@ -12,7 +12,7 @@ from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.units import Segmenter, Unit
 
 RUN_SEPARATOR = "\n\n"
-CONTINUED = "\n"  # stands before a run that continues the sentence of the run before it, as on the next page
+CONTINUED = "\n"  # before a run that continues the sentence of the previous run, as on the next page
 
 
 class Run(NamedTuple):
@@ -22,7 +22,7 @@ class Run(NamedTuple):
     end: int
     source: Hashable
     source_start: int | None  # where the run begins in the source; None if unknown
-    continues: bool = False  # whether a sentence of the run before may go on in it
+    continues: bool = False  # whether a sentence of the previous run may continue in it
 
 
 class Placed(NamedTuple):
@@ -33,7 +33,7 @@ class Placed(NamedTuple):
     number: int  # index of the piece, in the order given
     exact: bool = True  # False if the white space there differs from the piece's
     anchored: bool = True  # False if the place in the source was guessed
-    offset: int = 0  # characters left out of the piece before the span; white space counts if exact
+    offset: int = 0  # characters of the piece that are left out before the span; white space counts if exact
 
     def holds(self, start: int, end: int) -> bool:
         """Whether the piece contains the whole span."""
@@ -41,10 +41,10 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from, or its first part; without offsets if that is in no piece."""
+    """Where a span of a joined text comes from, or its first part that overlaps a piece."""
 
     piece: int  # index of the piece that contains the span, or most of it
-    piece_start: int | None  # the span in that piece's text; None if it is not all there
+    piece_start: int | None  # the span in that piece's text; None unless the piece contains all of it
     piece_end: int | None
     source: Hashable
     source_start: int | None  # the span in the source; None if unknown
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JoinedText:
-    """Pieces of one group as one text; their spans cover its runs, unless the source's whole text was given."""
+    """Pieces of one group as one text; their spans cover its runs unless the source's whole text was given."""
 
     text: str  # what is scanned
     runs: tuple[Run, ...]  # its contiguous stretches, in order
@@ -65,11 +65,11 @@ class JoinedText:
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:
-        """Starts of the stretches that are cut into sentences each on its own: the runs that continue none."""
+        """Starts of the stretches that are cut into sentences separately: of the runs that continue no other."""
         return tuple(run.start for run in self.runs if not run.continues)
 
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from. It must overlap a piece."""
+        """Where a span comes from; the span must overlap a piece."""
         places = list(self.places(start, end))
         first = places[0]
         if len(places) == len(self.runs_of(start, end)):
@@ -77,7 +77,7 @@ class JoinedText:
         return Place(first.piece, None, None, first.source, None, None)
 
     def places(self, start: int, end: int) -> Iterator[Place]:
-        """Where the parts of a span come from, run by run; the runs without a piece there are left out."""
+        """Where the parts of a span come from, run by run; runs in which no piece overlaps it are left out."""
         for run in self.runs_of(start, end):
             first, last = max(start, run.start), min(end, run.end)
             if not (touching := list(self.touching(first, last))):
@@ -107,13 +107,13 @@ class JoinedText:
                 yield self.placed[number]
 
     def _near(self, start: int, end: int) -> range:
-        """Indices of the pieces that may overlap a span, of which the first does; no others do."""
+        """Indices of all pieces that may overlap a span; the first of them does."""
         last = bisect_left(self.placed, end, key=lambda placed: placed.start)
         return range(bisect_right(self._reach, start), last)
 
     @cached_property
     def _reach(self) -> list[int]:
-        """The largest end among each piece and those before it."""
+        """For each piece, the largest end of it and the pieces before it."""
         return list(accumulate((placed.end for placed in self.placed), max))
 
 
@@ -136,7 +136,7 @@ class JoinedTextBuilder:
         self._run = Run(self.length, self.length, self._run.source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
-        """Add a piece, whose first ``shared`` characters the run ends with; ``source_start`` may place the run."""
+        """Add a piece; the run already has its first ``shared`` characters. ``source_start`` may place the run."""
         start = self.length - shared
         self.fill(text[shared:])
         self.place(Placed(start, start + len(text), number, anchored=source_start is not None))
@@ -156,7 +156,7 @@ class JoinedTextBuilder:
             self._placed.append(placed)
 
     def gap(self, source_start: int) -> int | None:
-        """Number of source characters up to ``source_start``, negative for an overlap; None if unknown."""
+        """Number of source characters from the run's end to ``source_start``, negative for an overlap, or None."""
         if self._run.source_start is None:
             return None
         return source_start - self._run.source_start - (self.length - self._run.start)
@@ -166,7 +166,7 @@ class JoinedTextBuilder:
         return self._slice(max(self._run.start, self.length - characters), self.length)
 
     def ends_with(self, text: str, shared: int) -> bool:
-        """Whether ``text`` and the last ``shared`` characters of the run agree as far as both go."""
+        """Whether ``text`` begins like the last ``shared`` characters of the run, over the shorter length."""
         start = self.length - shared
         return start >= self._run.start and text.startswith(
             self._slice(start, min(start + len(text), self.length))
@@ -194,7 +194,7 @@ class JoinedTextBuilder:
 
 
 class Part(NamedTuple):
-    """The text of one source, or of those chunks of it that are at hand."""
+    """The text of one source, or of its available chunks."""
 
     joined: JoinedText
     number: float | None = None  # its page number; None if unknown
@@ -202,7 +202,7 @@ class Part(NamedTuple):
 
 
 def join_parts(parts: Sequence[Part]) -> JoinedText:
-    """Join parts in order, pages without running headers and footers; a page may continue the one before."""
+    """Join parts in order, without running headers and footers of pages; a page may continue the previous one."""
     if len(parts) == 1:
         return parts[0].joined
     text: list[str] = []
@@ -232,7 +232,7 @@ def join_parts(parts: Sequence[Part]) -> JoinedText:
 
 
 def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
-    """What is read of each part, and whether it continues the sentence of the page before."""
+    """The span that is read of each part, and whether it continues the sentence of the previous page."""
     bodies = [(0, len(part.joined.text), False) for part in parts]
     pages = {n: float(n) if part.number is None else part.number for n, part in enumerate(parts) if part.page}
     texts = [parts[number].joined.text for number in pages]
@@ -241,7 +241,7 @@ def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
     known = {number: page for number, page in pages.items() if parts[number].number is not None}
     for number, page in known.items():
         if page - known.get(number - 1, page) != 1:
-            continue  # not known to come directly after the one before
+            continue  # not known to follow the previous page directly
         (start_before, end_before, goes_on), (start, end, _) = bodies[number - 1], bodies[number]
         before = parts[number - 1].joined.text[start_before:end_before]
         after = parts[number].joined.text[start:end]
@@ -252,7 +252,7 @@ def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
 
 
 def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:
-    """Segment each block on its own. The separator after it is read with it, so that no word joins two blocks."""
+    """Segment each block separately; the separator after it is read too, so that no word joins two blocks."""
     if len(joined.blocks) == 1:
         return segment(scorer, joined.text)
     units: list[Unit] = []

@@ -1,8 +1,8 @@
-"""Join the pieces of documents that a framework passes to texts that the scorer can read.
+"""Join the pieces of documents that a framework passes into texts that the scorer can read.
 
 A piece is a whole document, a page or a chunk. Text that chunks share is included once, and white space that a
 splitter dropped is replaced by as many characters. Where text is missing, or a page or document ends, a new *run*
-begins. No sentence extends over two runs, unless they are pages that follow each other (`joined_text.join_parts`).
+begins. No sentence extends over two runs unless they are consecutive pages (`joined_text.join_parts`).
 """
 
 import math
@@ -21,13 +21,13 @@ from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, P
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
-one text is missing, or a paragraph ends."""
+gap, text is missing or a paragraph ends."""
 
 SHORTEST_OVERLAP = 16  # minimum overlap of two chunks, in characters; a shorter one may be coincidence
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
-LARGEST_SEARCH = 10**10  # characters looked through for chunks within others, which takes two seconds
+LARGEST_SEARCH = 10**10  # characters searched for chunks within others; this many take two seconds
 
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
@@ -37,8 +37,8 @@ class Piece:
     """A stretch of a source document.
 
     ``start`` is its offset there in characters; None, or a negative number such as LangChain's -1, if unknown.
-    Sources of one ``group`` are read as one text by their ``position``, such as a page number, or as given; others
-    alone.
+    Sources of one ``group`` are read as one text, by ``position``, such as a page number, or else as given. Those
+    without a group are read alone.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Piece:
     previous: str | None = None  # the key of the piece before it in the source, if known
     next: str | None = None
     page: bool = False  # whether the source is a page of the group's document
-    last: bool = False  # whether nothing of the source follows the piece, as far as is known
+    last: bool = False  # whether the piece ends its source, as far as is known
 
     def __post_init__(self) -> None:
         if self.start is not None:
@@ -61,10 +61,10 @@ class Piece:
 def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
     """Join pieces, group by group, in the order in which the groups first appear.
 
-    Pieces of one source are ordered by ``start`` where it is known, else by their links, else so that a piece
-    follows the one whose end it begins with, else as given. One without a place whose text is in those that have
-    one is read there. Where two contradict each other, those within larger ones have no place, or else none has.
-    With its whole text in ``sources``, a source is read whole, and every span in it is exact.
+    Pieces of one source are ordered by ``start`` if it is known, else by their links, else so that a piece follows
+    the one whose end it begins with, else as given. A piece without a start is placed where its text occurs in
+    pieces with one. If starts contradict each other, those of pieces within larger ones are ignored, or else all.
+    A source whose whole text is in ``sources`` is read whole, and every span in it is exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -93,7 +93,7 @@ def _join_group(
 
 
 def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None) -> JoinedText:
-    """One source: its whole text if it is known, else its pieces."""
+    """The text of one source: its whole text if that is known, else its pieces joined."""
     pieces = {n: given[n] for n in numbers if given[n].text.strip() or given[n].start is not None}
     builder = JoinedTextBuilder(source)
     if text is None:
@@ -116,11 +116,11 @@ def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], te
 
 
 def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]) -> None:
-    """Add pieces by their offsets, as far as these agree, links and common text."""
+    """Add pieces by their offsets, as far as these agree, and by links and shared text."""
     known = {number: piece for number, piece in pieces.items() if piece.start is not None}
     base = JoinedTextBuilder(source)
     if not _add_pieces(base, in_reading_order(known), known):
-        known, base = _outer(known), JoinedTextBuilder(source)  # chunks of chunks count from the larger ones
+        known, base = _outer(known), JoinedTextBuilder(source)  # chunks of a chunk have offsets in that chunk
         if not _add_pieces(base, in_reading_order(known), known):
             known = {}
         pieces = {number: known.get(number, replace(piece, start=None)) for number, piece in pieces.items()}
@@ -138,7 +138,7 @@ def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, 
 
 
 def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
-    """Those whose text is in no longer one; none if that would take too long to find."""
+    """The pieces whose text is in no longer piece; none of them if the search would take too long."""
     texts = sorted({piece.text for piece in pieces.values()}, key=len, reverse=True)
     joined = "\0".join(texts)
     if len(texts) * len(joined) > LARGEST_SEARCH:
@@ -148,7 +148,7 @@ def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
 
 
 def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece]:
-    """Those linked to none with an offset whose text is in that of these, with the offset it has there."""
+    """Pieces that occur in the text of those with offsets, but are linked to none of them, with offsets there."""
     found = {}
     for chain in _chains(pieces):
         if any(pieces[number].start is not None for number in chain):
@@ -164,7 +164,7 @@ def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece
 
 
 def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapping[int, Piece]) -> bool:
-    """Add pieces in this order; return False if offsets contradict each other."""
+    """Add pieces in this order; return False if their offsets contradict each other."""
     agree = True
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
@@ -181,14 +181,14 @@ def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapp
                 builder.begin(start)
                 shared = 0
             elif gap > 0:
-                # On a page, the white space may be that before a footer, which has to be a line of its own.
+                # On a page, the white space may precede a footer, which has to be on a separate line.
                 builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
         builder.append(text, number, shared=shared, source_start=start)
     return agree
 
 
 def in_reading_order(pieces: Mapping[int, Piece]) -> list[int]:
-    """The indices of one source's pieces by ``start``, else by that of the nearest earlier or later linked one."""
+    """The indices of one source's pieces, sorted by ``start``, or by that of the nearest linked piece."""
     order: dict[int, tuple[float, int, int]] = {}
     for chain in _chains(pieces):
         starts = (pieces[number].start for number in chain)
@@ -225,12 +225,12 @@ def _chains(pieces: Mapping[int, Piece]) -> list[list[int]]:
 
 
 def page_label(metadata: Mapping[str, Any], keys: Sequence[str]) -> object:
-    """What metadata say about a page, under the first of the keys that has a value; None without one."""
+    """The page label in metadata: the value of the first key that has one, or None."""
     return next((metadata[key] for key in keys if metadata.get(key) is not None), None)
 
 
 def page_number(metadata: Mapping[str, Any], keys: Sequence[str]) -> float | None:
-    """The page number of metadata, the first under the keys that is a number or a numeric string, if one is."""
+    """The page number in metadata: the first value of the keys that is a number or numeric string, or None."""
     for value in map(metadata.get, keys):
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             value = float(value)
@@ -240,7 +240,7 @@ def page_number(metadata: Mapping[str, Any], keys: Sequence[str]) -> float | Non
 
 
 class ChunkLocator:
-    """Locates the chunks of one source, given in order: near ``start``, or after the chunk before."""
+    """Locates the chunks of one source, given in order: near ``start``, or after the previous chunk."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -248,7 +248,7 @@ class ChunkLocator:
         self._last = ""
 
     def locate(self, text: str, start: int | None = None) -> tuple[int, int, bool] | None:
-        """The span of a chunk, at ``start`` if it occurs there, and whether its white space is the same there."""
+        """The span of a chunk, at ``start`` if it is there, and whether its white space is the same there."""
         if not text.strip():
             return None
         if start is not None and start >= 0 and self.source.startswith(text, start):
@@ -282,7 +282,7 @@ class ChunkLocator:
 
 
 def share_text(texts: Sequence[str]) -> bool:
-    """Whether a text begins with the end of another one, as chunks of one document may."""
+    """Whether any text begins with the end of another one, as chunks of one document may."""
     distinct = list(dict.fromkeys(texts))
     return any(overlap(distinct[a], distinct[b]) for a, b in pairwise(order_by_overlap(distinct)))
 
@@ -303,7 +303,7 @@ def overlap(before: str, after: str) -> int:
 
 
 def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[int]:
-    """Indices of the texts, each before the one that begins with most of its end; chains by what is ``placed``."""
+    """Indices of the texts, each before the one that begins with most of its end; ``placed`` ones order chains."""
     if all(overlap(before, after) for before, after in pairwise(texts)):
         return list(range(len(texts)))
     beginnings: dict[str, list[int]] = {}
@@ -311,8 +311,8 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
         if len(text) >= SHORTEST_OVERLAP:
             beginnings.setdefault(text[:SHORTEST_OVERLAP], []).append(number)
     following: dict[int, int] = {}
-    begins = dict(enumerate(range(len(texts))))  # of each chain, by the text that it ends with
-    ends = dict(begins)  # by the text that it begins with
+    begins = dict(enumerate(range(len(texts))))  # last text of a chain -> its first text
+    ends = dict(begins)  # first text of a chain -> its last text
     for number in range(len(texts)):
         after = _begun_by_the_end(number, texts, beginnings, ends)
         if after is not None:
@@ -329,7 +329,7 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
 def _begun_by_the_end(
     number: int, texts: Sequence[str], beginnings: Mapping[str, Sequence[int]], ends: Mapping[int, int]
 ) -> int | None:
-    """The text that begins with the longest end of this one, and another chain than that which this one ends."""
+    """The text that begins with the longest end of this one, and that begins another chain than this one ends."""
     text, tried = texts[number], 0
     for start in range(len(text) - SHORTEST_OVERLAP + 1):
         others = beginnings.get(text[start : start + SHORTEST_OVERLAP], ())

@@ -1,4 +1,4 @@
-"""The fields that the pydantic classes of both frameworks share: which model scores, and what is returned."""
+"""The fields that the pydantic classes of all frameworks share: which model scores, and what is returned."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ class ScanFields(BaseModel):
 
     model: str | Path | None = None
     """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no network. The first call that
-    needs it loads it, once in a process."""
+    needs the model loads it, once per process."""
 
     scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = None
     """A loaded scanner, instead of ``model``."""
@@ -54,7 +54,7 @@ class ScanFields(BaseModel):
     """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""
 
     backend: str = "auto"
-    """What computes the state-space operator, as for `Scanner.from_pretrained`."""
+    """What computes the model's layers, as for `Scanner.from_pretrained`."""
 
     device: str = "auto"
     """"auto" takes CUDA, then MPS, then the CPU."""
@@ -69,21 +69,21 @@ class ScanFields(BaseModel):
     """Minimum score, from 0 to 1, inclusive; None for no limit."""
 
     require_answer: SkipValidation[float | None] = None
-    """Minimum probability that a document answers, from 0 to 1; what is below gives no result."""
+    """Minimum probability that a document answers the question, from 0 to 1; others give no results."""
 
     max_tokens: SkipValidation[int | None] = None
     """Token budget of all results together, with the metadata that LlamaIndex sends with each, or of the whole
-    ``prompt``; None for none."""
+    ``prompt``; None for no budget."""
 
     prompt: SkipJsonSchema[Prompt] | None = None
-    """A function of a question and its results that returns the text that a language model gets."""
+    """A function of a question and its results that returns the text for a language model."""
 
     count_tokens: SkipValidation[SkipJsonSchema[Callable[[str], int]] | str | None] = None
     """Token counter: a callable or the name of a tiktoken encoding. None: the scanner's own tokenizer."""
 
     context_sentences: SkipValidation[int] = 0
-    """Neighbours added on each side of each sentence; they count for ``max_tokens`` but not for the number of
-    sentences."""
+    """Neighbours added on each side of each sentence; they count against ``max_tokens`` but not against the
+    maximum number of sentences."""
 
     order: SkipValidation[Order] = "score"
     """``"score"``, best first, or ``"document"``, as in the documents."""
@@ -95,15 +95,15 @@ class ScanFields(BaseModel):
     """Below 1, sentences that repeat better ones are passed over; see `ScanResult.select`."""
 
     always_keep: SkipValidation[Sequence[str] | Callable[[str], bool] | None] = None
-    """Regular expressions, or a function: sentences that have one are kept too, whatever their score is."""
+    """Regular expressions, or a function: sentences that match are also kept, whatever their score."""
 
     batch_size: int = Field(default=64, ge=1, strict=True)
     """Number of documents given to the scorer at a time."""
 
     return_nodes: ReturnNodes = "sentence"
-    """What to return: sentences; "node": the documents or nodes in which selected sentences are, with the score of
+    """What to return: sentences; "node": the documents or nodes that contain selected sentences, with the score of
     their best one, as a reranker does; or "pruned": these, cut down to the selected sentences. Sentences are
-    selected first, by all other fields, which count sentences; documents without one are dropped."""
+    selected first, by all other fields, which count sentences; documents without a selected one are dropped."""
 
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage with each result."""
@@ -116,7 +116,7 @@ class ScanFields(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         choice = self._search().choice
-        if choice.scorer is None and choice.scanner is None:  # not in `_search`: a model in use may be moved
+        if choice.scorer is None and choice.scanner is None:  # only here: the folder may move after loading
             Scanner.check_names(self.model, device=self.device, dtype=self.dtype, backend=self.backend)
         return self
 
@@ -134,8 +134,8 @@ class ScanFields(BaseModel):
     def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
         """The search with the values of the fields; ``arguments`` of one call override them. Loads nothing.
 
-        ``ValueError`` for one out of range, several scorers, or a missing token counter, ``TypeError`` for what
-        cannot score.
+        ``ValueError`` for a value out of range, several scorers, or a missing token counter; ``TypeError`` for a
+        scorer that cannot score.
         """
         options = {**self.__dict__, **(arguments or {})}
         choice = ScorerChoice.of(options)
@@ -155,22 +155,22 @@ class RetrieverFields(ScanFields):
     """The fields of the retrievers of both frameworks: what chooses the documents to read, and how many."""
 
     other_stages: ClassVar[tuple[type, str]]
-    """The class of the framework's first stages, and what it is called in errors."""
+    """The class of the framework's first stages, and its description in errors."""
 
     first_stage: SkipValidation[Any] = "bm25"
     """What chooses the documents to read. "bm25": BM25 of their sentences, and with an encoder also their best
     sentence's meaning (then all texts are encoded once, which takes minutes for a thousand). "none": all are read.
-    Or a retriever of the framework: the documents of what it finds are read, or what it finds if it is in none."""
+    A retriever of the framework: the documents that contain what it finds are read, or else what it finds."""
 
     retriever: SkipValidation[Any] = None
     """Another name of ``first_stage`` for a retriever."""
 
     read_documents: SkipValidation[int | None] = 10
-    """The most documents that are read for a question after a first stage; None for no bound."""
+    """Maximum number of documents that are read for a question after a first stage; None for no bound."""
 
     read_tokens: SkipValidation[ReadTokens] = "auto"
-    """The most of their tokens, "auto" 200,000, on a CPU 100,000; None for no bound. Four ASCII characters, or a
-    byte in UTF-8 of any other, count as one. A document that would exceed it is left out, except the best one."""
+    """Maximum number of their tokens; "auto": 200,000, on a CPU 100,000; None for no bound. Four ASCII characters,
+    or a UTF-8 byte of another, count as one. A document that would exceed it is left out, except the best one."""
 
     @property
     def stage(self) -> Any:  # noqa: ANN401 - of the framework's class, or the name of one of ours

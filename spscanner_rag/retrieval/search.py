@@ -1,4 +1,4 @@
-"""One search: score texts for a query, select the best sentences of all of them, and make answers of these."""
+"""One search: score texts for a query, select the best sentences of all of them, and make results of these."""
 
 import asyncio
 import contextvars
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Prompt = Callable[[str, list[Any]], str]
-"""What a language model gets of a question and its results."""
+"""Makes the text for a language model from a question and its results."""
 
 SENT_SEPARATOR = "\n\n"  # what frameworks write between two results
-BUDGETS_TRIED = 10  # of text alone, until what is sent fits `max_tokens`
+BUDGETS_TRIED = 10  # budgets for the text alone, until what is sent fits `max_tokens`
 
 AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
 """Maximum number of concurrent scans. Each already uses several cores; further ones wait in a queue."""
@@ -55,7 +55,7 @@ class Selection(results.Selection):
 
     order: Order = "score"
     require_answer: float | None = None
-    """The lowest probability that a text answers, of those that anything is taken of."""
+    """Minimum probability that a text answers the question; nothing is selected from other texts."""
 
     def __post_init__(self) -> None:
         results.Selection.__post_init__(self)
@@ -66,12 +66,12 @@ class Selection(results.Selection):
 
 @dataclass(frozen=True)
 class Scored:
-    """Texts with the scores of their sentences, of which hits are selected."""
+    """Texts with the scores of their sentences, from which hits are selected."""
 
     texts: Sequence[JoinedText]
     scanned: Sequence[ScanResult]
-    best: Sequence[float]  # of each text, the score of its best sentence
-    answerable: Sequence[float | None]  # of each text
+    best: Sequence[float]  # for each text, the score of its best sentence
+    answerable: Sequence[float | None]  # for each text, the probability that it answers
 
     @cached_property
     def _together(self) -> Together:
@@ -102,8 +102,8 @@ def score(
     """Score the sentences of several texts, ``batch_size`` texts at a time, for selections like ``choose``.
 
     The texts are one collection, or ``collection`` has the words of a larger one. Sentences that overlap no piece
-    are scored but not selected, nor are those of texts below ``require_answer``, a ``ValueError`` where the scorer
-    does not say how probably a text answers.
+    are scored but not selected, nor are those of texts below ``require_answer``. Raises ``ValueError`` if that is
+    given and the scorer does not report the probability that a text answers.
     """
     count_tokens = choose.count_tokens
     if count_tokens is None:
@@ -111,8 +111,8 @@ def score(
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
     if choose.require_answer is not None and not getattr(scorer, "says_answers", False):
         raise ValueError(
-            f"require_answer: {type(scorer).__name__} does not say how probably a text answers; expected a "
-            "scanner with its own encoder, such as the bundled one, or threshold= instead"
+            f"require_answer: {type(scorer).__name__} does not report whether a text answers; expected a scanner "
+            "with its own encoder, such as the bundled one: use that, or threshold= instead"
         )
 
     def cut_before(number: int) -> list[Unit]:
@@ -124,8 +124,8 @@ def score(
         counted = [cut_before(number) for number in range(len(texts))]
         collection = words_together(scorer, counted, cancelled)
     scanned: list[ScanResult] = []
-    best: list[float] = []  # of each text, the score of its best sentence
-    answerable: list[float | None] = []  # of each text
+    best: list[float] = []  # for each text, the score of its best sentence
+    answerable: list[float | None] = []  # for each text, the probability that it answers
     for first in range(0, len(texts), batch_size):
         batch = range(first, min(first + batch_size, len(texts)))
         cuts = [counted[i] if counted else cut_before(i) for i in batch]
@@ -145,7 +145,7 @@ def _scanned(
     logits: NDArray[np.float32],
     count_tokens: CountTokens | None,
 ) -> ScanResult:
-    """The sentences that overlap a piece; neighbours are in one block, with none left out between them."""
+    """The sentences that overlap a piece; those of one block are neighbours, with none left out between them."""
     kept = np.array([i for i, unit in enumerate(units) if joined.touches(unit.start, unit.end)], np.int64)
     starts = np.array([units[i].start for i in kept], np.int64)
     ends = np.array([units[i].end for i in kept], np.int64)
@@ -164,11 +164,11 @@ class SentenceSearch:
     return_nodes: ReturnNodes
     keep_retrieval_score: bool
     prompt: Prompt | None
-    first_stage: object = "none"  # of `answer_from`: a name of ours, or a retriever of the framework
+    first_stage: object = "none"  # for `answer_from`: "bm25", "none" or a retriever of the framework
     bounds: ReadBounds = field(default_factory=ReadBounds)
 
     def meaning(self) -> "Meaning | None":
-        """The scorer's `Meaning`, if it has one; loads the scorer."""
+        """Load the scorer and return its `Meaning`, or None if it has none."""
         return getattr(self.choice.resolve(), "meaning", None)
 
     def answer_from(
@@ -180,7 +180,7 @@ class SentenceSearch:
         found: object = None,
         cancelled: Cancelled = never,
     ) -> list[Result]:
-        """`answer` from the texts that `HeldCorpus.read` chooses, with scores relative to all that are held."""
+        """`answer` from the texts that `HeldCorpus.read` chooses, with scores relative to all held texts."""
         bounds = self.bounds.on(self.choice)
         texts = held.read(query, self.first_stage, bounds, admits, found, self.meaning, cancelled)
         return self.answer(query, texts, made, cancelled, held.counted()[1].collection)
@@ -193,10 +193,10 @@ class SentenceSearch:
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
     ) -> list[Result]:
-        """The best sentences of all texts together, or their pieces, as the objects of a framework's `Answer`."""
+        """The best sentences of all texts together, or their pieces, as objects made by a framework's `Answer`."""
         joined = [text.joined for text in texts]
         if not any(each.text.strip() for each in joined):
-            return []  # and no scorer is loaded
+            return []  # without loading a scorer
         scored = score(
             self.choice.resolve(),
             query,
@@ -219,7 +219,7 @@ class SentenceSearch:
         texts: Sequence[ReadText[Item]],
         selection: Selection,
     ) -> Answer[Item, Result]:
-        """An answer of what is selected."""
+        """Make an answer from what is selected."""
         answer = made(self.keep_retrieval_score)
         if self.return_nodes == "sentence":
             for hit in scored.hits(selection):
@@ -244,13 +244,13 @@ class SentenceSearch:
     def _within_budget(
         self, query: str, answer: Answer[Item, Result], chosen: Callable[[Selection], Answer[Item, Result]]
     ) -> Answer[Item, Result]:
-        """The answer, or a smaller one where what is sent beside its text exceeds the budget."""
+        """The answer, or a smaller one if the text with what is sent beside it exceeds the budget."""
         most, count = self.selection.max_tokens, self.token_counter()
         assert most is not None
         assert count is not None, "the fields ask for a counter"
         if self.prompt is None and all(answer.sent(each) == answer.content(each) for each in answer.found):
             return answer
-        counted = cache(count)  # most sentences come again
+        counted = cache(count)  # most sentences are counted several times
 
         def tokens(of: Answer[Item, Result]) -> int:
             if self.prompt is not None:
@@ -280,11 +280,11 @@ class SentenceSearch:
         return answer
 
     async def off_loop(self, call: Callable[[Cancelled], T]) -> T:
-        """`off_loop` with few calls at a time, or as many as a scorer that asks a server says."""
+        """`off_loop` with `AT_ONCE` calls at a time, or as many as a scorer that asks a server allows."""
         return await off_loop(call, int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE)))
 
     def token_counter(self) -> Callable[[str], int] | None:
-        """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""
+        """The token counter of the budget; None if the scorer has none and no other was given."""
         count_tokens = self.selection.count_tokens
         if count_tokens is None:
             return getattr(self.choice.resolve(), "count_tokens", None)
@@ -297,7 +297,7 @@ class SentenceSearch:
 async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
     """Await a blocking call in one of ``at_once`` worker threads, with the caller's context variables.
 
-    Its argument is a function, to be called regularly, that is true after the awaiting task was cancelled.
+    The call gets a function, to be called regularly, that returns True after the awaiting task was cancelled.
     """
     stop = threading.Event()
     context = contextvars.copy_context()
@@ -311,5 +311,5 @@ async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
 
 @cache
 def _threads(at_once: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process: a forked one has none of its parent's."""
+    """The threads of this process; a forked process has none of its parent's threads and gets new ones."""
     return ThreadPoolExecutor(at_once, thread_name_prefix="spscanner")

@@ -1,4 +1,4 @@
-"""The choice of a scorer, and the scanners that a process shares: each is loaded once, when it is first used."""
+"""The choice of a scorer, and the scanners that a process shares; each is loaded once, on first use."""
 
 import inspect
 import os
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
-_unhashable: dict[int, object] = {}  # keeps them alive, so that no other object gets the same id
+_unhashable: dict[int, object] = {}  # keeps these objects alive, so that no other object gets the same id
 _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token that stays out of representations, pickles and logs; one that was pickled has no value."""
+    """An access token that stays out of representations, pickles and logs; after unpickling it has no value."""
 
     __slots__ = ("value",)
 
@@ -47,7 +47,7 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
 
 
 def hide_token(fields: object) -> object:
-    """A pydantic class's fields with the token hidden; before validation, since its errors hold the input."""
+    """Hide the token in a pydantic class's fields, before validation, since validation errors show the input."""
     if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
         return fields
     given = fields["model_kwargs"] or {}
@@ -71,7 +71,7 @@ class ScorerChoice(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Read the options of a framework class; ``ValueError`` or ``TypeError`` for what cannot be."""
+        """Read the options of a framework class; ``ValueError`` or ``TypeError`` for unusable ones."""
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
         choice = cls(**others, model_kwargs=model_kwargs, token=token)
@@ -91,14 +91,14 @@ class ScorerChoice(NamedTuple):
                     f"scanner is {type(scanner).__name__}; expected a spscanner_rag.Scanner (pass anything else "
                     "that scores units as scorer)"
                 )
-            # Raises `TypeError` for an unknown name, or one given twice.
+            # Raises `TypeError` for an argument that is unknown or given twice.
             own = {name: options[name] for name in ("model", "device", "dtype", "backend")}
             inspect.signature(Scanner.from_pretrained).bind_partial(**own, **model_kwargs)
         return choice
 
     @property
     def on_cpu(self) -> bool:
-        """True if a scanner computes on a CPU; nothing is loaded to know it."""
+        """True if the scorer is a scanner that computes on a CPU; loads nothing."""
         if self.scorer is not None:
             return False
         if self.scanner is not None:
@@ -130,13 +130,13 @@ class ScorerChoice(NamedTuple):
         )
 
     def __reduce__(self) -> tuple[type["ScorerChoice"], tuple[object, ...]]:
-        # A pickle has the arguments that load a scanner instead of a loaded one.
+        # Instead of a loaded scanner, a pickle has the arguments to load it.
         again = {} if self.scanner is None else {"scanner": None, **loading_options(self.scanner)}
         return type(self), tuple(self._replace(**again))
 
 
 def loading_options(scanner: "Scanner") -> dict[str, Any]:
-    """Options that load a scanner again, from the Hub at the same commit; a custom segmenter is itself."""
+    """Options that load a scanner again, from the Hub at the same commit; a custom segmenter is kept as it is."""
     segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
     bundled = not local and checkpoint.source == "default"
@@ -156,7 +156,7 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
 
 
 def shared_scanner(model: str | Path | None = None, **options: Any) -> "Scanner":  # noqa: ANN401
-    """`Scanner.from_pretrained`, called once in a process for the same arguments, or again after it failed."""
+    """`Scanner.from_pretrained`, called once per process for the same arguments, and again only if it failed."""
     from spscanner_rag.scanner import Scanner
 
     options = {"device": "auto", "dtype": "auto", "backend": "auto"} | options
@@ -166,7 +166,7 @@ def shared_scanner(model: str | Path | None = None, **options: Any) -> "Scanner"
     key = (_key_of(place), *((name, _key_of(options[name])) for name in sorted(options)))
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
-    with lock:  # one per key: other scanners load at the same time
+    with lock:  # one per key, so that other scanners can load at the same time
         if key not in _shared:
             _shared[key] = Scanner.from_pretrained(model, **options)
         return _shared[key]

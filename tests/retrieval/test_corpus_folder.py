@@ -175,7 +175,7 @@ def test_a_damaged_file_is_named(folder: Path, kind: str, damage: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "index"}, "manifest of something else"),
+        ({"kind": "index"}, "manifest of another program"),
         ({"format": 2}, "got format 2; expected 1"),
         ({"framework": "another"}, "got documents of 'another'; expected those of 'ours'"),
         ({"files": []}, "does not list the files"),
@@ -279,7 +279,7 @@ def test_a_foreign_folder_is_neither_read_nor_written(tmp_path: Path, corpus: Co
     with pytest.raises(ValueError, match="got a file; expected a folder"):
         write_corpus(tmp_path / "photo.jpg", "ours", RECORDS, corpus)
     (tmp_path / "manifest.json").write_text('{"kind": "web app"}', "utf-8")
-    with pytest.raises(ValueError, match="manifest of something else"):
+    with pytest.raises(ValueError, match="manifest of another program"):
         write_corpus(tmp_path, "ours", RECORDS, corpus)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["manifest.json", "photo.jpg"]
 

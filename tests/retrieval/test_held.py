@@ -122,7 +122,7 @@ def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture)
     tokens = [60_000] * 4
     assert ReadBounds().on(ScorerChoice(scorer=BM25())).kept(tokens) == [0, 1, 2]
     assert ReadBounds().on(ScorerChoice(device="cpu")).kept(tokens) == [0]
-    assert "1 documents of 60000 tokens are read, 3 are not" in caplog.text
+    assert "1 documents of 60000 tokens are read, 3 are left out" in caplog.text
     assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1]
     assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1, 2, 3]
 
