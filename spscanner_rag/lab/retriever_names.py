@@ -1,4 +1,4 @@
-"""Load scorers by the names that the command line and the evaluation use."""
+"""Load scorers by their names on the command line and in evaluations."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ KINDS = {
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
     "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
     "blocksearch": "blocksearch:MODEL, a language model that reads all units and answers with a code",
-    "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
-    "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
-    "which B reads the best sentences of each unit by A, N tokens of them",
+    "hybrid": "hybrid:A+B, the sum of the standardized scores of two or more of these",
+    "cascade": "cascade:A>B@M, where B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, where "
+    "B reads N tokens of each unit, in the sentences that A scores best",
 }
 
-_ALONE = ("scanner", "bm25", "dense", "latechunking", "lateinteraction")  # names without a model
+_ALONE = ("scanner", "bm25", "dense", "latechunking", "lateinteraction")  # need no model in the name
 
 _STAGES = re.compile(r"(?P<first>[^>]+)>(?P<second>.+?)(?:@(?P<best>[1-9]\d{0,8})(?P<tokens>tokens)?)?")
 
@@ -38,12 +38,12 @@ class NameParts(NamedTuple):
 
     kind: str
     model: str  # "" if the name has none
-    scorers: tuple[str, ...]  # names of what it is made of: what a hybrid adds, the stages of a cascade
-    bound: Mapping[str, int]  # ``best`` or ``tokens``, after the @ of a cascade; empty if there is none
+    scorers: tuple[str, ...]  # names of its parts: the scorers that a hybrid adds, the stages of a cascade
+    bound: Mapping[str, int]  # ``best`` or ``tokens`` of a cascade, from after the @; empty if there is none
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Split a name, which need not be one that exists."""
+        """Split a name, whether or not such a scorer exists."""
         kind, _, model = name.strip().partition(":")
         if kind == "cascade" and (stages := _STAGES.fullmatch(model)):
             bound = {stages["tokens"] or "best": int(stages["best"])} if stages["best"] else {}
@@ -60,16 +60,16 @@ class Options:
     dtype: str = "auto"
     trust_remote_code: bool = False  # whether models from the Hub may run their own code
     titles: Mapping[str, str] | None = None  # titles of documents by their text, for `Propositions`
-    tokenizer: str | None = None  # of the scanners that are named with a model
-    keep_texts: int = 4  # of how many texts BM25 and dense keep an index for further questions
+    tokenizer: str | None = None  # for scanners that are named with a model
+    keep_texts: int = 4  # number of texts of which BM25 and dense keep an index for further questions
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
-    """Load the scorer with a name of one of the forms in `KINDS`; errors list them, or say what to install."""
+    """Load a scorer by a name in one of the forms of `KINDS`; errors list these, or say what to install."""
     check_name(name)
     kind, model, parts, bound = NameParts.of(name)
     unit, device, dtype, keep = options.unit, options.device, options.dtype, options.keep_texts
-    # with None sentence-transformers chooses
+    # None lets sentence-transformers choose
     loading: dict[str, Any] = {"device": None if device == "auto" else device}
     trusted: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     match kind:
@@ -129,5 +129,5 @@ def check_name(name: str) -> None:
 
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
-    """Return the units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
+    """Return the units to evaluate a retriever with: only sentences for a scanner, which was trained on them."""
     return ["sentence"] if NameParts.of(name).kind in ("scanner", "remote") else units

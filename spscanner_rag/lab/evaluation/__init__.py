@@ -1,1 +1,1 @@
-"""Documents with known evidence, and how much of it a scorer finds."""
+"""Evaluation: how much of the known evidence in documents a scorer finds."""

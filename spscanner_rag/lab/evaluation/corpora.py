@@ -1,4 +1,4 @@
-"""Corpora: the documents that a question is asked of together, cut into units. One document is a corpus of one."""
+"""Corpora: documents that are asked a question together, cut into units. A single document is a corpus of one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,18 +23,18 @@ from spscanner_rag.text.units import Segmenter, Unit
 class Pool(NamedTuple):
     """The units of several documents, ranked together."""
 
-    spans: Spans  # where the documents of the corpus are laid end to end
+    spans: Spans  # in the corpus, with its documents laid end to end
     tokens: NDArray[np.int64]  # (units,)
 
 
 def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
-    """What cuts a text for a scorer: for "sentence", a scanner's own segmenter, such as that of published ones."""
+    """The segmenter for a scorer: for "sentence", a scanner's own if it has one, as published scanners do."""
     own = segmenter_in(scorer) if unit == "sentence" else None
     return segmenter_of(unit) if own is None else own  # type: ignore[arg-type]  # checks the unit
 
 
 class CorpusUnits:
-    """The documents of a corpus by number, each cut into units when it is first asked for."""
+    """The documents of a corpus by number, each cut into units when it is first needed."""
 
     def __init__(self, documents: Sequence[Document], segmenter: Segmenter) -> None:
         self.documents, self._segmenter = documents, segmenter
@@ -59,7 +59,7 @@ class CorpusUnits:
     ) -> list[list[NDArray[np.float32]]]:
         """Logits of the units of these documents, (units,) each, for each query; ``answers`` as in `score_batch`.
 
-        ``collection`` are the documents whose word counts the scorer gets; None if each is asked alone.
+        ``collection`` has the documents whose word counts the scorer gets; None if each document is asked alone.
         """
         texts = [(self.documents[number].text, self.units(number)) for number in numbers]
         requests = [(query, *read) for query in queries for read in texts]
@@ -70,7 +70,7 @@ class CorpusUnits:
         return [[next(logits) for _ in numbers] for _ in queries]
 
     def index(self, numbers: Sequence[int]) -> CollectionIndex:
-        """The words of these documents; the key of each is its place among ``numbers``, such as "0"."""
+        """The words of these documents; a document's key is its place among ``numbers``, such as "0"."""
         if numbers == self.every:
             return self._whole_index
         return CollectionIndex.of([unit.model_text for unit in self.units(number)] for number in numbers)
@@ -80,7 +80,7 @@ class CorpusUnits:
         return self.index(list(self.every))
 
     def pool(self, numbers: Sequence[int], count_tokens: CountTokens) -> Pool:
-        """The units of these documents together; the function that counts tokens must always be the same."""
+        """The units of these documents together; always pass the same ``count_tokens``, since counts are kept."""
         for number in set(numbers) - self._pools.keys():
             text, units = self.documents[number].text, self.units(number)
             tokens = np.array([count_tokens(text[unit.start : unit.end]) for unit in units], np.int64)
@@ -90,7 +90,7 @@ class CorpusUnits:
         return Pool(Spans(starts, ends), np.concatenate([pool.tokens for pool in pools]))
 
     def place(self, number: int, spans: Spans) -> Spans:
-        """Spans of one document where the documents are laid end to end."""
+        """Move spans of one document to its place among the documents laid end to end."""
         start = self._starts[number]
         return Spans(spans.starts + start, spans.ends + start)
 
@@ -100,9 +100,9 @@ class Corpus:
     """Documents of a source, and the questions asked of them."""
 
     source: str
-    documents: Sequence[Document]  # their order decides between documents of equal score
-    asked: Sequence[Asked] = ()  # with their right document
-    left_out: int = 0  # questions that another document has too, or with evidence that is not read
+    documents: Sequence[Document]  # their order breaks ties between documents of equal score
+    asked: Sequence[Asked] = ()  # questions with the right document of each
+    left_out: int = 0  # questions that another document has too, or whose evidence is not read
     _kept: dict[object, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
     def units(self, unit: str, scorer: Scorer | None = None) -> CorpusUnits:
@@ -129,9 +129,9 @@ def corpora_of(
 ) -> list[Corpus]:
     """Return the corpus of each source that has a question to ask, in alphabetical order.
 
-    A question is asked if no other document of its source has a question of the same words, answerable or not:
-    "Who signed the contract?" asked of every contract has no right document. ``ValueError`` if a source has
-    fewer documents than ``least`` or two of the same id, or no source has a question to ask.
+    A question is asked if no other document of its source has a question in the same words, answerable or not:
+    "Who signed the contract?", asked of every contract, has no right document. ``ValueError`` if a source has
+    fewer documents than ``least`` or two with the same id, or if no source has a question to ask.
     """
     sources: dict[str, dict[str, Document]] = {}
     for document in documents:
@@ -153,7 +153,7 @@ def corpora_of(
     if not any(corpus.asked for corpus in corpora):
         raise ValueError(
             "the data have no answerable question with evidence that only one document of its source answers; "
-            f"expected at least one ({sum(corpus.left_out for corpus in corpora)} have the words of another "
+            f"expected at least one ({sum(corpus.left_out for corpus in corpora)} have the same words as another "
             "document's question, or evidence that is cut off)"
         )
     return [corpus for corpus in corpora if corpus.asked]
@@ -182,9 +182,9 @@ def _answerable(documents: Sequence[Document]) -> int:
 
 
 def shortened(document: Document, characters: int) -> Document:
-    """Return the first stretch of whole sentences, of at most ``characters``, with the most questions.
+    """Return the stretch of whole sentences, of at most ``characters``, with the most questions; the first of several.
 
-    It keeps the questions whose evidence lies within it. A document that is short enough is returned itself.
+    It keeps the questions whose evidence lies within it. A document that is short enough is returned unchanged.
     """
     if len(document.text) <= characters or not document.text.strip():
         return document
@@ -201,7 +201,7 @@ def shortened(document: Document, characters: int) -> Document:
 def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -> tuple[int, int]:
     starts, ends = sentences
     last = np.searchsorted(ends, starts + characters, side="right") - 1
-    stops = ends[np.maximum(last, np.arange(len(starts)))]  # (sentences,) of the stretch that each begins
+    stops = ends[np.maximum(last, np.arange(len(starts)))]  # (sentences,): where the stretch that begins with each one ends
     held = np.zeros(len(starts), np.int64)
     for question in questions:
         if question.evidence:
@@ -214,7 +214,7 @@ def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -
 def asked_of(corpus: Corpus, query: str, right: int, among: int | None) -> Sequence[int]:
     """The numbers of the documents asked: all, or ``among`` of them, the ``right`` one and the nearest by BM25.
 
-    Where fewer documents share a word with the question, others follow in the order of the corpus.
+    If fewer documents share a word with the question, others follow in the order of the corpus.
     """
     documents = corpus.units("document")
     if among is None:
@@ -228,11 +228,11 @@ def asked_of(corpus: Corpus, query: str, right: int, among: int | None) -> Seque
 def read_of(
     corpus: Corpus, query: str, asked: Sequence[int], first_stage: Scorer | str | None, most: int
 ) -> Sequence[int]:
-    """Those of the documents asked that are read, at most so many after a first stage, in the order of the corpus.
+    """Of the documents asked, those that are read: at most ``most`` after a first stage, in the order of the corpus.
 
     The first stage is None to read all of them, "bm25" for the index of the framework retrievers (sentences and
-    their surroundings), or a retriever, by its best chunk of each document, as in a vector store. BM25 leaves out
-    documents that share no word with the question, however few are left.
+    their surroundings), or a retriever, which ranks documents by its best chunk of each, as in a vector store. BM25
+    leaves out documents that share no word with the question, however few are left.
     """
     if first_stage is None or len(asked) <= most:
         return asked

@@ -1,6 +1,6 @@
-"""The folder of a run: ``records.jsonl``, a line for each question of a setting, and ``run.json``, its inputs.
+"""The folder of a run: ``records.jsonl``, with a line per question and setting, and ``run.json``, its inputs.
 
-An interrupted run resumes from its records, and no others may join them.
+An interrupted run resumes from its records; records of another run may not be added to them.
 """
 
 import builtins
@@ -30,7 +30,7 @@ _FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of one setting on one question; None for what is not measured."""
+    """The result of one setting on one question; a field that is not measured is None."""
 
     retriever: str  # with the unit, the setting's `Setting.key`
     unit: str
@@ -39,11 +39,11 @@ class Record:
     doc_id: str
     qid: str
     characters: int  # length of the document
-    metrics: dict[str, float]  # what was measured, by name, such as "recall@10" and "seconds"; see `rows_of`
+    metrics: dict[str, float]  # by name, such as "recall@10" and "seconds"; see `rows_of`
     answerable: bool = True
-    highest: float | None = None  # of an answer, or of the best sentence, if calibration is measured
-    bins: list[list[float]] | None = None  # `filled` bins, if so and the question is answerable
-    ranking: dict[str, float] | None = None  # scores of judged documents by their ids, the best first
+    highest: float | None = None  # probability of an answer or of the best sentence, with calibration
+    bins: list[list[float]] | None = None  # `filled` bins, with calibration and an answerable question
+    ranking: dict[str, float] | None = None  # scores of judged documents by their ids, best first
 
     @property
     def setting_key(self) -> tuple[str, str]:
@@ -52,12 +52,12 @@ class Record:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What identifies it among the records of a run."""
+        """What identifies the record in its run."""
         return *self.setting_key, self.source, self.doc_id, self.qid
 
     @classmethod
     def read(cls, line: str | bytes) -> Self:
-        """Read a line of JSON; ``ValueError`` for anything but what `as_dict` gives."""
+        """Read a line of JSON; ``ValueError`` for content that `as_dict` does not give."""
         content = parse_object(line)
         try:
             record = cls(**content)
@@ -75,7 +75,7 @@ class Record:
 
 
 class RecordFile:
-    """The records of a run in a folder, which is created if it does not exist, and ``run.json``, its inputs.
+    """The records of a run in a folder, which is created if it does not exist, and its inputs, ``run.json``.
 
     A run resumes only with the same arguments (`check_arguments`). ``ValueError`` names a damaged record's line.
     """
@@ -90,7 +90,7 @@ class RecordFile:
             except ValueError as error:
                 raise ValueError(
                     f"{self.path}, line {number}: expected the record of a question, got {error}; delete this "
-                    "line, and its question is asked again, or give another --out"
+                    "line to ask its question again, or give another --out"
                 ) from None
         content = {"format": _FORMAT, **arguments}
         if "retrievers" in arguments:
@@ -110,7 +110,7 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
     """Raise `OtherRunError` if a folder holds the records of a run with other arguments; write nothing.
 
     The arguments are compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run may have
-    others than the one before it, but the scanners of both must be the same. Returns those of the run before.
+    other retrievers than the earlier run, but a scanner in both must be the same. Returns the earlier retrievers.
     """
     records = folder / RECORDS
     if not records.exists() or not records.stat().st_size:
@@ -118,27 +118,27 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
     before = earlier_run(folder / _RUN, "records")
     known, asked = before.get("retrievers", {}), arguments.get("retrievers", {})
     if not isinstance(known, dict):
-        known = {}  # then they differ
+        known = {}  # the comparison below then finds a difference
     added = {("retrievers", name) for name in (*known, *asked) if not (known.get(name) and asked.get(name))}
     refuse_other_run(folder, before, {"format": _FORMAT, **arguments}, added)
     return known
 
 
 def identity_of(scorer: object) -> dict[str, str]:
-    """What identifies the scanners in a retriever, here or behind a server; empty if it has none."""
+    """What identifies the scanners in a retriever, local or behind a server; empty if it has none."""
     if isinstance(scorer, Scanner):
-        tokenizer = scorer.checkpoint.tokenizer.to_str()  # some published checkpoints have no file of it
+        tokenizer = scorer.checkpoint.tokenizer.to_str()  # some published checkpoints have no tokenizer file
         own = hashlib.sha256(tokenizer.encode()).hexdigest()
         return {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": own}
     if isinstance(scorer, RemoteScanner):
-        served = scorer._model  # also shows whether the server is there
+        served = scorer._model  # also fails here if the server cannot be reached
         return {"checkpoint": served["sha256"], "dtype": served["dtype"]}
     parts = enumerate(getattr(scorer, "scorers", ()), 1)
     return {f"{number}. {key}": value for number, part in parts for key, value in identity_of(part).items()}
 
 
 def _fits(value: object, kind: object) -> bool:
-    """True if a JSON value is of the kind that a field declares; numbers are finite, counts not below 0."""
+    """True if a JSON value has the type that a field declares; numbers must be finite, counts not negative."""
     kinds = get_args(kind)
     match get_origin(kind):
         case types.UnionType:

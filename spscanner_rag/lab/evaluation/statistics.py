@@ -1,10 +1,10 @@
 """The rows of a result, from the records of a run: means with bootstrap intervals, and paired tests.
 
-Questions on one document are not independent: a document that suits a retriever lifts all of its questions. So an
-interval comes from drawing a source's documents with replacement, each with all of its questions, and taking the
-percentiles of the means. Sources are fixed and never resampled. Where a source has a single document, its
-questions are resampled instead, and the interval says nothing about other documents; if every source has a
-single question, there is no interval.
+Questions on one document are not independent: a document that suits a retriever lifts the scores of all its
+questions. Intervals are therefore percentiles of the means of resampled documents: a source's documents are drawn
+with replacement, each with all of its questions. Sources are fixed and never resampled. If a source has a single
+document, its questions are resampled instead, and the interval says nothing about other documents; if every source
+has a single question, there is no interval.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ RESAMPLES, FLIPS = 2_000, 10_000
 LEVEL = 0.95
 
 TESTED = ("recall@10", "ndcg@10"), ("recall_at_tokens@1000", "recall_at_tokens@2000")
-"""Metrics of the paired tests of the same unit, and across units: ten chunks are many times ten sentences."""
+"""Metrics of paired tests within one unit, and across units, where ten chunks are far more than ten sentences."""
 
 LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
-"""Where the bins of document length begin, in characters; the last has no end (the paper's Figure 3)."""
+"""Where the bins of document length begin, in characters; the last bin has no end (the paper's Figure 3)."""
 
-_BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
+_BLOCK = 1 << 20  # random numbers drawn at a time, to bound memory
 
 Average = Literal["macro", "micro"]
 AVERAGES: tuple[Average, ...] = ("macro", "micro")
@@ -43,10 +43,10 @@ class Sample:
 
     @cached_property
     def clusters(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Sums of the values by document, or by question if there is one document, and numbers of questions."""
+        """Sums of the values and counts of questions, by document, or by question if there is one document."""
         numbers = {name: number for number, name in enumerate(sorted(set(self.documents)))}
         places = np.array([numbers[name] for name in self.documents])
-        # each document's values in ascending order, so that the order of questions changes no digit
+        # each document's values are added in ascending order, so that the order of questions changes no digit
         order = np.lexsort((self.values, places))
         counts = np.bincount(places) if places.any() else np.ones(len(places), np.int64)
         return np.add.reduceat(self.values[order], np.cumsum(counts) - counts), counts
@@ -90,7 +90,7 @@ class Difference(TypedDict):
 def by_setting(
     records: Iterable[Record], settings: Sequence[Setting]
 ) -> dict[Setting, dict[str, list[Record]]]:
-    """The records of each setting by source, sorted; settings without records are left out."""
+    """The records of each setting by source, sorted by key; settings without records are left out."""
     found: dict[tuple[str, str], dict[str, list[Record]]] = {setting.key: {} for setting in settings}
     for _, record in sorted({record.key: record for record in records}.items()):
         if record.setting_key in found:
@@ -101,12 +101,12 @@ def by_setting(
 def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 0) -> list[Row]:
     """All rows of a result, from the records of a run in any order; the bootstrap uses ``seed``.
 
-    Each of the ``settings``, in this order, has the sources in alphabetical order, then "macro" and "micro", for
-    each metric, over the questions that have it. ``k`` is what is behind the last "@" of a metric's name: the
-    cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
-    "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
-    "recall_by_position@k". "tokens", "seconds" (per question), "peak_megabytes" (of the process),
-    "documents_read" and "tokens_read" (for a question that is asked of a corpus) are not shares.
+    For each of the ``settings``, in this order, and each metric come the sources in alphabetical order, then
+    "macro" and "micro", over the questions that have the metric. ``k`` is the number after the last "@" of a
+    metric's name: the cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the
+    budget of "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1
+    to 10, of "recall_by_position@k". "tokens", "seconds" (per question), "peak_megabytes" (of the process),
+    "documents_read" and "tokens_read" (for a question asked of a corpus) are not shares.
     """
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():
@@ -138,7 +138,7 @@ def differences_of(
     seed: int = 0,
     tested: tuple[Sequence[str], Sequence[str]] = TESTED,
 ) -> list[Difference]:
-    """Paired tests of pairs of settings, on the questions for which both have one of these metrics."""
+    """Paired tests of pairs of settings in each metric, on the questions for which both settings have it."""
     records = list(records)
     found: list[Difference] = []
     for first, second in pairs:
@@ -180,7 +180,7 @@ def _paired_samples(
 
 
 def _samples(sources: Mapping[str, Sequence[Record]], name: str) -> dict[str, Sample]:
-    """A metric of each source that has a record of it."""
+    """The values of a metric by source, for the sources with a record that has it."""
     found = {s: [record for record in group if name in record.metrics] for s, group in sources.items()}
     return {
         s: Sample([r.metrics[name] for r in own], [r.doc_id for r in own]) for s, own in found.items() if own
@@ -194,14 +194,14 @@ def _metric(name: str) -> tuple[str, int | None]:
 
 
 def _names(sources: Mapping[str, Sequence[Record]]) -> list[str]:
-    """The metrics of these records, those of one name together and with ascending k."""
+    """The metrics of these records; those of one name are together, with ascending k."""
     names = dict.fromkeys(name for group in sources.values() for record in group for name in record.metrics)
     order = {metric: place for place, metric in enumerate(dict.fromkeys(_metric(name)[0] for name in names))}
     return sorted(names, key=lambda name: (order[_metric(name)[0]], _metric(name)[1] or 0))
 
 
 def length_bin(characters: int) -> int:
-    """Where the bin of a document's length begins."""
+    """The start of the bin that a document's length falls into."""
     return LENGTH_EDGES[bisect_right(LENGTH_EDGES, characters) - 1]
 
 
@@ -222,11 +222,11 @@ def paired_test(
 ) -> tuple[Estimate, float]:
     """Compare the macro means of two retrievers on the same questions, in the same order, by a permutation test.
 
-    Returns the first retriever's mean minus the second's, and its two-sided p value.
+    Returns the first retriever's mean minus the second's, and the two-sided p value of this difference.
 
-    If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
-    chosen documents and counts how often the difference of means is at least as large as the one found, in
-    either direction. With at most 13 documents it tries all ways to swap.
+    If neither retriever were better, their results on any document could be swapped. The test swaps them on
+    randomly chosen documents and counts how often the difference of means is at least as large as the one found,
+    in either direction. With at most 13 documents it tries all ways to swap.
     """
     differences = {
         name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
@@ -237,7 +237,7 @@ def paired_test(
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """For each source, the weight of a question and the sums of values by document."""
+    """For each source, the weight of one question and the sums of the values by document."""
     questions = sum(sample.questions for sample in samples.values())
     for _, sample in sorted(samples.items()):
         share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
@@ -247,7 +247,7 @@ def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[f
 def _resampled_means(samples: Mapping[str, Sample], average: Average, seed: int) -> NDArray[np.float64]:
     """The means of resampled documents: (resamples,).
 
-    A source's random stream depends on its name, so the other sources do not change its resamples.
+    A source's random stream depends on its name, so other sources do not change its resamples.
     """
     totals, questions, means = np.zeros((3, RESAMPLES))
     for name, sample in sorted(samples.items()):
@@ -263,7 +263,7 @@ def _resampled_means(samples: Mapping[str, Sample], average: Average, seed: int)
 
 
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
-    """Two-sided p value of the sum of (documents,) if signs are random; exact up to ``flips`` ways."""
+    """Two-sided p value of the sum of ``parts``, (documents,), under random signs; exact for up to ``flips`` ways."""
     # a flip whose sum differs only by rounding is as extreme as the sum found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
     exact = len(parts) < 63 and 2 ** len(parts) <= flips
@@ -280,7 +280,7 @@ def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
 
 
 def _blocks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that hold a bounded number of values together."""
+    """Ranges of rows that each hold a bounded number of values."""
     step = max(1, _BLOCK // columns)
     for start in range(0, rows, step):
         yield start, min(start + step, rows)

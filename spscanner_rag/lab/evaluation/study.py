@@ -27,37 +27,37 @@ from spscanner_rag.lab.evidence.questions import Asked, Document, document_diges
 Questions = Mapping[str, Sequence[Asked]]  # by source, from `sample_questions`
 
 NO_STAGE, WORDS = "none", "bm25"
-"""First stages that are no retriever: all documents are read; those that the index of words ranks first are."""
+"""First stages other than retrievers: read all documents, or those that the index of words ranks first."""
 
 DOCUMENT_TESTED = ("document_mrr", "recall@10"), ("document_mrr", "recall_at_tokens@1000")
-"""Metrics of the paired tests on corpora, between retrievers of the same unit and across units."""
+"""Metrics of the paired tests on corpora, within one unit and across units."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A run: what each setting is asked, and what is made of the records."""
+    """A run: what each setting is asked, and how its records become a result."""
 
-    settings: Sequence[Setting]  # plain ones, in the order of the tables
+    settings: Sequence[Setting]  # plain settings, in the order of the tables
     questions: Questions
     seed: int  # of the intervals
     asks: Sequence[Ask]
-    arguments: Mapping[str, object]  # what must not change before the run resumes
+    arguments: Mapping[str, object]  # must be the same when the run resumes
     plan: Plan
-    tested: tuple[Sequence[str], Sequence[str]] = TESTED  # metrics, of one unit and across units
-    tables: Callable[[Result], Sequence[Table]] = lambda result: ()  # additional ones
+    tested: tuple[Sequence[str], Sequence[str]] = TESTED  # metrics, within one unit and across units
+    tables: Callable[[Result], Sequence[Table]] = lambda result: ()  # additional tables
 
     @property
     def of_corpora(self) -> bool:
-        """Whether a question is asked of many documents."""
+        """Whether a question is asked of many documents together."""
         return any(ask.together for ask in self.asks)
 
     @property
     def stages(self) -> list[Setting]:
-        """The settings whose scorers are first stages."""
+        """The settings whose scorers serve as first stages."""
         return list(dict.fromkeys(ask.stage for ask in self.asks if isinstance(ask.stage, Setting)))
 
     def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, paired tests of the first setting and each other, and what the kind of study adds."""
+        """Rows of metrics, paired tests of the first setting against each other one, and the study's own tables."""
         settings = [ask.setting for ask in self.asks]
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)
@@ -83,9 +83,9 @@ def study_of(
     calibration: bool = False,
     answered: bool = False,
 ) -> Study:
-    """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing.
+    """The run that a command line asks for, on single documents; ``ValueError`` if there is nothing to ask.
 
-    ``answered``: also questions without evidence, for which there are right answers to compare with. With
+    With ``answered`` it includes questions that have right answers to compare with, but no evidence. With
     ``calibration`` the settings with probabilities are also asked unanswerable questions, in the same call.
     """
     calibrated = [setting for setting in settings if calibration and setting.has_probabilities]
@@ -119,7 +119,7 @@ def corpus_study_of(
     per_source: int | None = None,
     seed: int = 0,
 ) -> Study:
-    """The run that asks each question of the documents of its source."""
+    """The run that asks each question of all documents of its source together."""
     least = plan.among or (1 if plan.exact else 2)
     corpora = corpora_of(documents, per_source, seed, least=least, characters=plan.characters)
     questions = {corpus.source: corpus.asked for corpus in corpora}
@@ -141,7 +141,7 @@ def corpus_study_of(
 
 
 def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) -> Iterator[Ask]:
-    """One for each setting and first stage; retrievers that have an index read everything."""
+    """One `Ask` for each setting and first stage; retrievers that have an index read everything."""
     if plan.aggregation == "long" and any(setting.unit != "document" for setting in settings):
         raise ValueError(
             '--aggregation: got "long" for units that are parts of documents; expected --unit document, and a '
@@ -156,7 +156,7 @@ def asks_of(settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan) 
 
 
 def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) -> dict[str, object]:
-    """What must not change before a run resumes."""
+    """The arguments that must be the same when a run resumes."""
     texts = {corpus.source: "".join(map(document_digest, corpus.documents)) for corpus in corpora}
     return {
         "questions": digest_of(questions),
@@ -169,9 +169,9 @@ def arguments_of(corpora: Sequence[Corpus], questions: Questions, plan: Plan) ->
 
 
 def digest_of(questions: Questions) -> str:
-    """SHA-256 of the questions of a run, and of the documents that they are asked on."""
+    """SHA-256 of the questions of a run and of the documents that they are about."""
     digest = hashlib.sha256()
-    documents: dict[int, str] = {}  # their digests by `id`: each is asked many questions
+    documents: dict[int, str] = {}  # digests by `id`, since a document is asked many questions
     for source, asked in questions.items():
         for document, question in asked:
             if id(document) not in documents:

@@ -1,8 +1,8 @@
 """Whether scores are probabilities: calibration error of sentences, unanswerable questions, and Platt scaling.
 
-A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten of all sentences that get
-0.7 are relevant. Most sentences of a long document are irrelevant, and their probabilities decide the error; the
-reliability table shows every range of probabilities.
+A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten of the sentences with
+probability 0.7 are relevant. Most sentences of a long document are irrelevant, so their probabilities dominate the
+error; the reliability table shows every range of probabilities.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _NEWTON_STEPS = 100
 
 
 def bins_of(probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> NDArray[np.float64]:
-    """Gather probabilities and marks, (sentences,) each, in bins of equal width; those of questions add up.
+    """Gather probabilities and marks, (sentences,) each, in bins of equal width; bins of questions can be added.
 
     Returns (bins, 3): sentences, relevant sentences, and the sum of the probabilities.
     """
@@ -31,7 +31,7 @@ def bins_of(probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> 
 
 
 def filled(bins: NDArray[np.float64]) -> list[list[float]]:
-    """The number and the row of each bin that is not empty, for `from_filled`."""
+    """The number and the row of each non-empty bin, for `from_filled`."""
     return [[int(i), int(bins[i, 0]), int(bins[i, 1]), float(bins[i, 2])] for i in np.flatnonzero(bins[:, 0])]
 
 
@@ -44,7 +44,7 @@ def from_filled(rows: Iterable[Sequence[float]]) -> NDArray[np.float64]:
 
 
 def calibration_error(bins: NDArray[np.float64]) -> float:
-    """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences."""
+    """Expected calibration error: |mean probability - share of relevant| of a bin, averaged over sentences."""
     return float(np.abs(bins[:, 2] - bins[:, 1]).sum() / bins[:, 0].sum())
 
 
@@ -64,7 +64,7 @@ def reliability(bins: NDArray[np.float64]) -> list[dict[str, float | None]]:
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """Area under the ROC curve of scores (questions,): how often a positive is higher; a tie is a half."""
+    """Area under the ROC curve of scores, (questions,): how often a positive is higher; a tie counts half."""
     above, below = np.asarray(positive, np.float64), np.sort(np.asarray(negative, np.float64))
     lower = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
     return float(lower.mean() / (2 * len(below)))
@@ -74,8 +74,8 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
     """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss; both (sentences,).
 
     Every sentence has the same weight, which preserves the share of relevant ones. The convex loss is minimized
-    by Newton's method with halved steps. ``ValueError`` if the classes are perfectly separable, so that the
-    loss has no minimum.
+    by Newton's method with step halving. ``ValueError`` if a logit is not finite, if only one class is there, or
+    if the classes are perfectly separable, so that the loss has no minimum.
     """
     x, y = np.asarray(logits, np.float64), np.asarray(relevant, bool)
     if not np.isfinite(x).all():
@@ -84,7 +84,7 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
         raise ValueError(f"got {int(y.sum())} relevant of {len(y)} sentences; expected some of both kinds")
     if x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min():
         raise ValueError(
-            "the classes are perfectly separable, so that no finite scale is best; expected sentences that "
+            "the classes are perfectly separable, so that no finite scale is best; expected logits that "
             "overlap: take more questions"
         )
     centre, spread = float(x.mean()), float(x.std())
@@ -96,7 +96,7 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
         gradient = features.T @ (p - y) / len(y)
         curvature = (features * (p * (1 - p))[:, None]).T @ features / len(y)
         step = np.linalg.solve(curvature, gradient)
-        if gradient @ step < 1e-22:  # about twice what the loss is above its minimum
+        if gradient @ step < 1e-22:  # about twice the loss above its minimum
             break
         while _log_loss(features @ (weights - step), y) > _log_loss(fitted, y):
             step /= 2

@@ -1,4 +1,4 @@
-"""Metrics of one question's ranking: how much of it is relevant, what it costs to read, if it holds an answer."""
+"""Metrics of one question's ranking: how much is relevant, what it costs to read, whether it holds an answer."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 CHARACTER_BUDGETS = (1000, 2000, 4000)
 
 BUDGETS = (250, 500, 1000, 2000)
-"""Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
+"""Tokens. The paper's settings, 5 chunks of 300 words or 50 sentences, come to 1,500 to 2,000."""
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
 """Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0 words hold no answer."""
@@ -26,7 +26,7 @@ _NO_PUNCTUATION = dict.fromkeys(map(ord, punctuation))
 
 
 def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,)."""
+    """Unit numbers from the highest score to the lowest, the earlier unit first among equals: (units,)."""
     scores = np.asarray(scores, np.float64)
     if missing := int(np.isnan(scores).sum()):
         raise ValueError(f"{missing} of {len(scores)} scores are not numbers; expected numbers")
@@ -41,13 +41,13 @@ def ranking_metrics(
 ) -> dict[str, float]:
     """Recall, precision, nDCG, ERR, success and reciprocal rank among the best k, for each k, as in trec_eval.
 
-    ``scores`` are (units,), among equal ones the earlier unit first; ``relevant``, (units,), are booleans or
-    grades, those above 0 relevant. ``missed`` are grades of relevant units that the ranking lacks. Ranks beyond
-    the last unit count as not relevant for precision; nDCG has gain 1 or the grade, and discount ``log2(rank +
-    1)``. "mrr" and "map" are over the whole ranking, others such as "recall@10". ERR is the expected
-    reciprocal rank at which a reader stops, whom a unit of grade g contents with probability (2^g - 1) / 2^G, G
-    being the highest grade (Chapelle et al., 2009). ``ValueError`` if no unit is relevant: recall is not defined
-    then.
+    ``scores`` are (units,); among equal ones the earlier unit is first. ``relevant``, (units,), are booleans or
+    grades; grades above 0 are relevant. ``missed`` are grades of relevant units that the ranking lacks. Ranks
+    beyond the last unit count as not relevant for precision; nDCG has gain 1 or the grade, and discount
+    ``log2(rank + 1)``. "mrr" and "map" are over the whole ranking; other names are such as "recall@10". ERR is the
+    expected reciprocal rank at which a reader stops; a unit of grade g satisfies the reader with probability
+    (2^g - 1) / 2^G, where G is the highest grade (Chapelle et al., 2009). ``ValueError`` if no unit is relevant,
+    since recall is then undefined.
     """
     if not (relevant.any() or missed):
         raise ValueError("got no relevant unit; recall needs at least one")
@@ -76,7 +76,7 @@ def ranking_metrics(
 def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
     """Indices of the units that fit into a budget of tokens, best first; ``scores`` and ``tokens`` are (units,).
 
-    One that no longer fits is skipped and the next one is tried, as `ScanResult.select` does.
+    A unit that no longer fits is skipped and the next one is tried, as in `ScanResult.select`.
     """
     order = best_first(scores)
     smallest = int(tokens.min(initial=budget))
@@ -99,7 +99,7 @@ def recall_at_budgets(
 ) -> dict[int, float]:
     """For each budget of tokens, the share of evidence ``sentences`` at least half inside the units that fit.
 
-    Count the tokens of all settings with one tokenizer.
+    To compare settings, count the tokens of all with the same tokenizer.
     """
     recalls = {}
     for budget in budgets:
@@ -114,9 +114,9 @@ def character_metrics(
 ) -> dict[str, float]:
     """Recall, precision and intersection over union of the characters of disjoint spans, such as "iou@1000".
 
-    Of the best units that fit into each budget of characters, by `units_within`; without a budget in the name, of
-    the best k units, where k units of the corpus overlap the spans. They are those of Smith and Troynikov (2024),
-    but for spans that overlap each other, which count once here. Units are disjoint.
+    They are measured on the best units that fit into each budget of characters, by `units_within`, or, without a
+    budget in the name, on the best k units, where k units of the corpus overlap the spans. As Smith and Troynikov
+    (2024) define them, except that characters in several spans count once. Units are disjoint.
     """
     lengths, total = units.ends - units.starts, int((evidence.ends - evidence.starts).sum())
     inside = np.zeros(len(lengths), np.int64)
@@ -136,9 +136,9 @@ def character_metrics(
 def answer_recall_at_words(
     texts: Iterable[str], answers: Sequence[str], budgets: Sequence[int] = WORD_BUDGETS
 ) -> dict[int, float]:
-    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0; empty if none has a word.
+    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0.
 
-    ``texts`` are the units, the best first. Answers are compared as `normalized` makes them, as whole words.
+    ``texts`` are the units, best first. Whole words are compared, as `normalized`. Empty if no answer has a word.
     """
     wanted = _wanted(answers)
     if not wanted:
@@ -170,7 +170,7 @@ def _wanted(answers: Sequence[str]) -> list[str]:
 
 
 def normalized(answer: str) -> str:
-    """An answer as SQuAD compares it: lower case, without ASCII punctuation, articles and extra white space."""
+    """An answer as SQuAD compares it: in lower case, without ASCII punctuation, articles and extra white space."""
     return " ".join(_ARTICLES.sub(" ", words_of(answer)).split())
 
 

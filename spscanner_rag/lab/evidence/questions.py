@@ -4,9 +4,9 @@ r"""Question-answering files: each line is a document with questions and the cha
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
 
 A question may also have ``answers`` (right answers in words), ``answer_form`` (how long they are, one of
-`ANSWER_FORMS`), ``choices`` (of a multiple-choice question; its answers are among them), ``answerable`` (false:
-the document does not answer it) and ``evidence_ambiguous`` (the answer's text repeats, so the span may be the
-wrong place). Other keys are ignored.
+`ANSWER_FORMS`), ``choices`` (of a multiple-choice question; its answers are among them), ``answerable`` (false if
+the document does not answer it) and ``evidence_ambiguous`` (true if the answer's text occurs more than once, so
+the span may be the wrong place). Other keys are ignored.
 
 The rule of ``--max-questions N --seed S``: the answerable questions with evidence of every source are sorted by
 the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and the first N are asked. The order does
@@ -30,20 +30,20 @@ from spscanner_rag.files.writing import parse_json, parse_object
 
 ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 
-MOST_CHOICES = 26  # options of a multiple-choice question, which are named by letters
+MOST_CHOICES = 26  # options of a multiple-choice question, which letters name
 
-QUESTIONS, TEXTS = "questions_df.csv", "corpora"  # of a folder of Chroma's chunking evaluation
+QUESTIONS, TEXTS = "questions_df.csv", "corpora"  # in a folder of Chroma's chunking evaluation
 
 MEANS = frozenset({"macro", "micro"})
-"""Results give means over sources these names, so no source may have one."""
+"""Names of means over sources in results, which no source may have."""
 
 MOST_EXPANSION, LEAST_LIMIT = 100, 2**27
-"""A compressed file may expand to so many times its size, and to so many bytes in any case. Text expands three to
-ten times; what goes beyond this is made to fill the memory."""
+"""A compressed file may expand to this many times its size, and in any case to this many bytes. Text expands three
+to ten times; a file beyond these limits was made to fill the memory."""
 
 
 class DataError(ValueError):
-    """A bad line of a data file; names file, line and reason."""
+    """A bad line of a data file; the message names file, line and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ Asked = tuple[Document, Question]
 
 
 def document_digest(document: Document) -> str:
-    """Identifies what a retriever may read of a document, and the names under which its results are kept."""
+    """SHA-256 of all that a retriever may read of a document, and of the names that its results are kept under."""
     content = [document.source, document.doc_id, document.split, document.title, document.text]
     return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()  # escapes lone surrogates
 
@@ -86,9 +86,9 @@ def read_documents(
 ) -> Iterator[Document]:
     """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order; `DataError` for a bad line.
 
-    ``on_bad`` gets the error of every bad line instead, which is then left out, with the rest of a damaged
-    ``.gz`` file. With ``distinct`` a repeated source, ``doc_id`` and ``qid`` is bad too, as is a source "macro"
-    or "micro": results are kept by these, so of such questions only one would count.
+    If ``on_bad`` is given, it gets the error of every bad line, and the line is left out, as is the rest of a
+    damaged ``.gz`` file. With ``distinct`` it is also an error if source, ``doc_id`` and ``qid`` occur together
+    again, since results are kept by them and only one would count, or if a source is "macro" or "micro".
     """
     places: dict[tuple[str, str, str], str] = {}
     for path in paths:
@@ -117,7 +117,7 @@ def read_documents(
 
 
 def _note_questions(document: Document, where: str, places: dict[tuple[str, str, str], str]) -> None:
-    """Note where each question is; if one of them was noted before, note none and raise `DataError`."""
+    """Note where each question is; if one was noted before, note none of them and raise `DataError`."""
     own: dict[tuple[str, str, str], str] = {}
     for question in document.questions:
         key = (document.source, document.doc_id, question.qid)
@@ -142,7 +142,7 @@ def refuse_names_of_means(sources: Iterable[str], where: str) -> None:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines of a file, perhaps ``.gz`` or ``.xz``, from 1; `DataError` if damaged or beyond `MOST_EXPANSION`."""
+    """Numbered lines of a file, plain, ``.gz`` or ``.xz``; `DataError` if damaged or beyond `MOST_EXPANSION`."""
     number = 0
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
     is_compressed = path.suffix in openers
@@ -157,7 +157,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def json_objects(path: Path, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and object of each line of a file that is not blank; `DataError` for another value."""
+    """Line number and JSON object of each line that is not blank; `DataError` for any other value."""
     for number, line in numbered_lines(path):
         if line.strip():
             with expecting(expected, f"{path}, line {number}"):
@@ -167,7 +167,7 @@ def json_objects(path: Path, expected: str) -> Iterator[tuple[int, dict[str, Any
 
 @contextmanager
 def expecting(expected: str, where: str) -> Iterator[None]:
-    """Make an error of reading a `DataError`, which says where it is and what was expected."""
+    """Turn an error in reading into a `DataError` that says where it is and what was expected."""
     try:
         yield
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -175,13 +175,13 @@ def expecting(expected: str, where: str) -> Iterator[None]:
 
 
 def require(fits: object, expected: str, got: object, where: str) -> None:
-    """Raise `DataError` unless something is true."""
+    """Raise `DataError` unless ``fits`` is true."""
     if not fits:
         raise DataError(f"{where}: expected {expected}, got {got!r:.60}")
 
 
 def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of a compressed file, of which never more than the limit is read."""
+    """The lines of a compressed file, never reading more than the limit."""
     size = path.stat().st_size
     left = most = max(LEAST_LIMIT, MOST_EXPANSION * size)
     while line := file.readline(left + 1):
@@ -238,7 +238,7 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
 
 
 def _name(record: dict[str, Any], key: str, where: str) -> str:
-    """A name that results contain, and that UTF-8 must therefore hold."""
+    """A name that results contain, so UTF-8 must be able to hold it."""
     name = str(record.get(key) or "")
     require(not re.search(r"[\ud800-\udfff]", name), f"text that UTF-8 can hold under {key!r}", name, where)
     return name
@@ -265,10 +265,10 @@ def sample_questions(
     answerable: bool = True,
     answered: bool = False,
 ) -> dict[str, list[Asked]]:
-    """At most ``per_source`` questions with evidence of each source, by the rule above, with documents.
+    """Up to ``per_source`` questions with evidence from each source, by the rule above, with their documents.
 
-    ``answerable=False`` samples the questions that their document does not answer; ``answered`` also those that
-    have right answers, but no evidence.
+    ``answerable=False`` samples the questions that their document does not answer; ``answered`` includes those
+    that have right answers, but no evidence.
     """
     found: dict[str, list[Asked]] = {}
     for document in documents:
@@ -303,7 +303,7 @@ def is_held_out(doc_id: str) -> bool:
 def is_chunking(folder: Path) -> bool:
     """Whether a path is a folder of Chroma's chunking evaluation, github.com/brandonstarxel/chunking_evaluation.
 
-    It has questions with exact spans in a few texts, asked of all together (Smith and Troynikov, 2024).
+    Its questions, with exact spans in a few texts, are asked of all texts together (Smith and Troynikov, 2024).
     """
     return (folder / QUESTIONS).is_file() and (folder / TEXTS).is_dir()
 
@@ -311,7 +311,7 @@ def is_chunking(folder: Path) -> bool:
 def read_chunking(folder: Path) -> list[Document]:
     """Read ``questions_df.csv`` (question, references, corpus_id) and ``corpora/ID.md`` or ``.txt``.
 
-    `DataError` for a row that names no text, or quotes something that is not where it says.
+    `DataError` for a row that names no text, or whose quotation is not at the place it gives.
     """
     paths = {path.stem: path for path in (folder / TEXTS).iterdir() if path.suffix in (".md", ".txt")}
     texts = {name: path.read_text(encoding="utf-8") for name, path in sorted(paths.items())}

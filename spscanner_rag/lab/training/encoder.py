@@ -1,4 +1,4 @@
-"""Train an encoder on questions, and a cross-reader beside it, which reads the question with each sentence."""
+"""Train an encoder on questions, and a cross-reader, which reads a question together with sentences."""
 
 import math
 import random
@@ -28,31 +28,31 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 
 LEARNING_RATE = 5e-5
 FIRST_SCALE, FIRST_THRESHOLD = 20.0, 0.5
-STRETCH_TOKENS = 2000  # of sentences of a document, around evidence, among which a question must find its own
+STRETCH_TOKENS = 2000  # of the sentences around evidence among which a question must find its own
 MOST_QUESTIONS = 10  # asked of one stretch
-MOST_EVIDENCE = 60  # sentences; of a question with more, no one sentence is what it looks for
+MOST_EVIDENCE = 60  # sentences; a question with more is left out, since it looks for none of them alone
 ENCODER_THRESHOLD_WEIGHT, CROSS_THRESHOLD_WEIGHT = 0.2, 0.5
-QUESTIONS, WINDOWS = 4, 5  # of a step of the cross-reader, and read for each of them
-NOISE = 0.03  # deviation of what is added to the cosines by which wrong windows are drawn
+QUESTIONS, WINDOWS = 4, 5  # questions in a step of the cross-reader, and windows read for each
+NOISE = 0.03  # standard deviation of the noise on the cosines that choose wrong windows
 PLAIN = SDPBackend.MATH  # the gradient of the fused attention takes four times as long on a CPU
 _DRAWN = 200  # sentences around which windows may be laid
 
 
 class Asked(NamedTuple):
-    """A question and the sentences of its document that answer it; none for one that the document leaves open."""
+    """A question and the sentences of its document that answer it: none if the document leaves it open."""
 
     ids: list[int]
     relevant: NDArray[np.int64]
 
 
-Read = tuple[list[list[int]], list[Asked]]  # of a document or a part: its sentences' token ids, its questions
+Read = tuple[list[list[int]], list[Asked]]  # of a document or a part of it: sentences as token ids; questions
 Source = list[Read]
 
 
 def stretch_of(source: Source, rng: random.Random) -> Read:
-    """Draw a document, one of its questions, and sentences around one that answers it.
+    """Draw a document, one of its questions, and a stretch of sentences around one that answers it.
 
-    The questions are those that these sentences answer, and perhaps one that the document leaves open.
+    The stretch comes with questions that it answers, and perhaps one that the document leaves open.
     """
     sentences, questions = rng.choice(source)
     answered = [question for question in questions if len(question.relevant)]
@@ -82,7 +82,7 @@ def stretch_of(source: Source, rng: random.Random) -> Read:
 def read_sources(
     documents: Iterable[Document], encoder: TokenEncoder, most_documents: int, seed: int = 0
 ) -> tuple[dict[str, Source], list[Document]]:
-    """Tokenize documents by source, and set the tenth of `is_held_out` aside, untokenized.
+    """Tokenize documents by source, and set aside, untokenized, the tenth that `is_held_out` selects.
 
     At most ``most_documents`` of each source are kept, drawn by ``seed``. Sources without a question that a few
     sentences answer are left out; ``ValueError`` if none is left.
@@ -119,10 +119,10 @@ def _read(document: Document, encoder: TokenEncoder) -> Read:
 
 
 class Finetuning(nn.Module, ABC):
-    """Weights of an encoder's shape that start from an encoder's file, and the objective of their own `Trainer`.
+    """An encoder's weights, started from its file, and at the same time the objective of their `Trainer`.
 
     Word embeddings are frozen: they are half of the weights, and few words of a new document were trained on.
-    ``own`` are further weights, trained at ten times the rate. ``seed`` and a step's number decide what it draws.
+    ``own`` are further weights, trained at ten times the rate. ``seed`` and a step's number determine its draws.
     """
 
     def __init__(
@@ -142,14 +142,14 @@ class Finetuning(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, rng: random.Random) -> Tensor:
-        """The loss of a step that draws by ``rng``."""
+        """The loss of a step that draws with ``rng``."""
 
     def example(self, number: int, length: int) -> random.Random:
-        """What decides all that a step draws."""
+        """The random generator of all that a step draws."""
         return random.Random(f"{self.seed}:{number}")
 
     def tokens(self, example: random.Random) -> int:
-        """Not counted."""
+        """0: tokens are not counted."""
         return 0
 
     def losses(self, model: nn.Module, examples: Sequence[random.Random]) -> Iterator[Tensor]:
@@ -157,7 +157,7 @@ class Finetuning(nn.Module, ABC):
         return map(self.loss, examples)
 
     def trainer(self, folder: Path, steps: int) -> Trainer:
-        """What trains these weights, from the state in ``folder``."""
+        """The trainer of these weights, which resumes from a state in ``folder``."""
         recipe = Recipe(
             steps=steps, learning_rate=LEARNING_RATE, final_learning_rate=0.0, sequences_per_step=1, seed=self.seed
         )  # fmt: skip
@@ -165,17 +165,17 @@ class Finetuning(nn.Module, ABC):
         return Trainer(self, self, recipe, folder, inputs=inputs, fast=self.own.values())
 
     def trained(self) -> dict[str, Tensor]:
-        """The weights as they are now."""
+        """A copy of the current weights."""
         return {name: weight.detach().clone() for name, weight in self.weights.items()}
 
 
 def question_loss(
     scores: Tensor, right: Tensor, below: Tensor, threshold: Tensor | float, weight: float
 ) -> Tensor:
-    """The loss of a question whose sentences have ``scores``, (sentences,), of which some are ``right``.
+    """The loss of a question from the ``scores`` of its sentences, (sentences,), of which some are ``right``.
 
-    That of the right ones among all (softmax) and, with ``weight``, that of a threshold which those in ``below``
-    must stay below and the right ones exceed. If none is right, only that those in ``below`` stay below.
+    The softmax loss of the right ones among all, plus ``weight`` times a threshold loss: scores in ``below`` must
+    stay below the threshold, and right ones exceed it. If none is right, only scores in ``below`` count.
     """
     under = softplus(scores[below].logsumexp(0) - threshold)
     if not right.any():
@@ -185,11 +185,11 @@ def question_loss(
 
 
 class EncoderTraining(Finetuning):
-    """Fine-tunes an encoder. Every step draws two documents of one source, each source equally often.
+    """Fine-tunes an encoder. Every step draws two stretches from one source, each source equally often.
 
     The loss of a question is `question_loss` over scaled cosines with the sentences of both stretches, as in
-    contrastive training. Those of the other document must stay below the threshold; for a question that its
-    document leaves open, its own.
+    contrastive training. Sentences of the other stretch must stay below the threshold or, for a question that its
+    document leaves open, those of its own stretch.
     """
 
     def __init__(self, file: EncoderFile, sources: dict[str, Source], seed: int = 0) -> None:
@@ -219,7 +219,7 @@ class EncoderTraining(Finetuning):
         return torch.stack(losses).mean()
 
     def _vectors(self, bert: Bert, sentences: Sequence[list[int]], rng: random.Random) -> Tensor:
-        """Unit vectors of sentences, each read in one window, which begin at random: (sentences, width)."""
+        """Unit vectors of sentences, each read in one window, the first of random length: (sentences, width)."""
         tokens = TokenizedSentences.of([ids[:WINDOW_TOKENS] for ids in sentences])
         windows, most = [(0, 0)], rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
         for stop in tokens.ends.tolist():
@@ -234,7 +234,7 @@ class EncoderTraining(Finetuning):
             states += [own[1:-1] for own in read]
         owner = torch.from_numpy(np.concatenate([tokens.sentence_of(*window) for window in windows]))
         sums = torch.zeros(len(sentences), bert.shape.hidden_size).index_add(0, owner, torch.cat(states))
-        return normalize(sums, dim=1)  # of length 1, a sum is as good as a mean
+        return normalize(sums, dim=1)  # normalized, a sum is as good as a mean
 
     def _states(self, bert: Bert, rows: Sequence[Sequence[int]]) -> Sequence[Tensor]:
         ids = [self._enclosed(row) for row in rows]
@@ -243,11 +243,11 @@ class EncoderTraining(Finetuning):
 
 
 class CrossTraining(Finetuning):
-    """Fine-tunes an encoder as a cross-reader. A step draws `QUESTIONS`, a source by the root of its questions.
+    """Fine-tunes an encoder as a cross-reader, with `QUESTIONS` a step, from sources by the root of their sizes.
 
-    A question is read with windows around sentences that answer it and around those that the encoder, as it was,
-    finds likeliest. The loss is `question_loss`, whose threshold is the logit 0. At the first step the logit is
-    the cosine of question and sentence, which are read together.
+    A question is read with windows around sentences that answer it and around those that the unchanged encoder
+    finds likeliest. The loss is `question_loss` with the logit 0 as its threshold. At the first step the logit is
+    a scaled and shifted cosine of question and sentence, which are read together.
     """
 
     def __init__(self, file: EncoderFile, sources: dict[str, Source], seed: int = 0) -> None:
@@ -258,11 +258,11 @@ class CrossTraining(Finetuning):
             kinds = self.weights["embeddings.token_type_embeddings.weight"]
             kinds[1] = kinds[0]
         self._encoder = file.loaded("", "cpu", torch.float32)
-        self._vectors: dict[int, SentenceVectors] = {}  # of each document that was drawn, by its identity
+        self._vectors: dict[int, SentenceVectors] = {}  # of each document drawn, by its identity
         self._shares = [math.sqrt(sum(len(asked) for _, asked in sources[name])) for name in sorted(sources)]
 
     def cross(self) -> dict[str, Tensor]:
-        """The weights as they are now, with the head, for an encoder's file."""
+        """The current weights, with the head, for an encoder's file."""
         weights = self.trained() | {HEAD: self.own[HEAD].detach().clone()}
         del weights[WORD_EMBEDDINGS]
         return weights
@@ -284,7 +284,7 @@ class CrossTraining(Finetuning):
     def _drawn(
         self, reader: CrossReader, rng: random.Random
     ) -> tuple[list[int], list[list[list[int]]], Tensor]:
-        """A question, windows of its document, and which of all their sentences answer it."""
+        """A question, windows of its document, and which of the sentences in them answer it."""
         name = rng.choices(sorted(self.sources), self._shares)[0]
         sentences, questions = rng.choice(self.sources[name])
         question = rng.choice(questions)

@@ -39,9 +39,9 @@ _STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
 def read_state(
     out: Path, recipe: Recipe, inputs: Mapping[str, str], device: torch.device | str = "cpu"
 ) -> dict[str, Any] | None:
-    """Read the state of a run with this recipe and these inputs, if there is one.
+    """Read the saved state of a run with this recipe and these inputs; None if there is none.
 
-    ``ValueError`` for a damaged one, or that of another run. Inputs that are not given pass.
+    Raises ``ValueError`` if it is damaged or of another run. Inputs that are not given are not compared.
     """
     path = out / STATE_FILE
     if not path.exists():
@@ -52,12 +52,12 @@ def read_state(
         other = [option for option, digest in inputs.items() if saved.get(option) != digest]
         found = {
             "recipe": recipe.difference(json.loads(state["recipe"])),
-            "inputs": f"{other[0]} has other content than the state was made with" if other else None,
+            "inputs": f"{other[0]} has other content than when the state was saved" if other else None,
         }
-    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
+    except Exception as error:  # on a damaged stream the unpickler may raise anything
         reason = getattr(error, "strerror", None) or first_line(error)
-        if isinstance(error, pickle.UnpicklingError):  # torch gives advice for another case
-            reason = "it holds something else than tensors and numbers"
+        if isinstance(error, pickle.UnpicklingError):  # torch's message gives advice for another case
+            reason = "it holds objects other than tensors and numbers"
         raise ValueError(
             f"{path} cannot be read ({reason}): it is damaged, or another program wrote it; {START_AGAIN}"
         ) from None
@@ -71,11 +71,11 @@ def read_state(
 
 
 def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
-    """The state in a file; ``ValueError`` for other kinds, and for a wrong CRC32, which torch ignores."""
+    """Load a state; ``ValueError`` for other kinds of files, and for a wrong CRC32, which torch ignores."""
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(
-                "it is no complete archive of torch.save" if path.stat().st_size else "it is empty"
+                "it is not a complete archive of torch.save" if path.stat().st_size else "it is empty"
             )
         if (damaged := zipfile.ZipFile(file).testzip()) is not None:
             raise ValueError(f"the CRC32 of its part {damaged} is wrong")
@@ -100,7 +100,7 @@ class StepReport(NamedTuple):
 
 
 class Objective(Protocol):
-    """What is learned: an endless, repeatable supply of examples, and their loss."""
+    """A training objective: an endless, repeatable supply of examples, and their loss."""
 
     def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - its own kind
         """Example ``number``, about ``length`` tokens long; the same in every run and every process."""
@@ -109,14 +109,14 @@ class Objective(Protocol):
         """The number of tokens of an example."""
 
     def losses(self, model: Any, examples: Sequence[Any]) -> Iterator[Tensor]:  # noqa: ANN401
-        """The parts of the loss of a step, each of one forward pass."""
+        """The parts of a step's loss, one for each forward pass."""
 
 
 class Trainer:
     """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
-    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. ``fast`` are weights
-    that are trained at ten times the rate.
+    ``workers`` processes draw the examples of coming steps; with 0, a step draws its own when it is due. ``fast``
+    are weights that are trained at ten times the rate.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Trainer:
     ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
         self._inputs, self._objective, self._workers = dict(inputs or {}), objective, workers
-        self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
+        self.step, self.seconds = 0, 0.0  # optimizer steps done, and the seconds that they took
         averaged = model.named_parameters() if recipe.ema_decay else ()
         self.average = {name: value.detach().clone() for name, value in averaged}
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
@@ -142,13 +142,13 @@ class Trainer:
         if isinstance(model, ScannerModel):
             self.kernels = choose_training_kernels(model.device)
             model.use_kernels(self.kernels.kernels)
-            # plain torch keeps 15 MB of each token at 1.3b, more than a GPU holds; a CPU's kernels keep little
+            # plain torch keeps 15 MB per token at 1.3b, more than a GPU holds; the CPU kernels keep little
             model.backbone.recomputes = model.device.type != "cpu"
-        self.log = out / LOG_FILE  # an object for each step and each validation, with its "step"
+        self.log = out / LOG_FILE  # one object per step and per validation, each with its "step"
         keep_until(self.log, self.step)
 
     def run(self) -> Iterator[StepReport]:
-        """Train to the recipe's last step, reporting after each."""
+        """Train to the recipe's last step, yielding a report after each step."""
         steps = range(self.step, self.recipe.steps)
         self.model.train()
         keep_freed_memory()
@@ -167,14 +167,14 @@ class Trainer:
         return self.average if self.recipe.ema_decay else own
 
     def offer(self, value: float) -> None:
-        """Keep the weights as they are now if a validation's ``value`` is the highest so far."""
+        """Keep a copy of the current weights if ``value``, from a validation, is the highest so far."""
         if not self.best or value > self.best["value"]:
             weights = {name: weight.clone() for name, weight in self.averaged_weights().items()}
             self.best = {"step": self.step, "value": float(value), "weights": weights}
             self.save()
 
     def save(self) -> None:
-        """Write the state: whole, or not at all. After an ``OSError`` the former one is still there."""
+        """Write the state, whole or not at all. After an ``OSError`` the previous state is still there."""
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -189,12 +189,12 @@ class Trainer:
             try:
                 torch.save(state, file)
             except RuntimeError as error:
-                if isinstance(error.__context__, OSError):  # behind which torch hides a full disk
+                if isinstance(error.__context__, OSError):  # torch hides a full disk behind its own error
                     raise error.__context__ from None
                 raise
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
-        """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
+        """Train on a batch; ``started`` is when the loop began to draw the batch or to wait for it."""
         tokens = sum(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
@@ -215,7 +215,7 @@ class Trainer:
         self.optimizer.step()
         self.step += 1
         if recipe.ema_decay:
-            # about the plain mean in the first steps, so that the random start is forgotten
+            # nearly a plain mean in the first steps, so that the average forgets the random start
             decay = min(recipe.ema_decay, self.step / (self.step + 10))
             with torch.no_grad():
                 for name, value in self.model.named_parameters():
@@ -234,8 +234,8 @@ class Trainer:
             own = dict(self.model.named_parameters()).keys()
             for weights in filter(None, (state["average"], state["best"].get("weights"))):
                 if weights.keys() != own:
-                    raise KeyError("weights that it keeps are missing, or too many")
-                self.model.load_state_dict(weights, strict=False)  # raises for other shapes
+                    raise KeyError("it lacks some weights of the model, or has others")
+                self.model.load_state_dict(weights, strict=False)  # raises if a shape differs
             self.model.load_state_dict(state["model"])
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[-1].strip()
@@ -245,10 +245,10 @@ class Trainer:
 
 
 def keep_until(log: Path, step: int) -> None:
-    """Drop the records of a JSON Lines file after a step: the run will repeat those steps."""
+    """Drop the records after ``step`` from a JSON Lines file, because the run will repeat those steps."""
     kept = []
     for _, line in complete_lines(log):
-        with suppress(ValueError, TypeError, KeyError):  # what is no record is dropped
+        with suppress(ValueError, TypeError, KeyError):  # a line that is not a record is dropped
             if json.loads(line)["step"] <= step:
                 kept.append(line)
     if log.exists():
@@ -291,7 +291,7 @@ def new_optimizer(
 
 
 def choose_training_kernels(device: torch.device) -> BackendChoice:
-    """Kernels with gradients: on a CPU those that numba compiles, where it is installed, else plain torch."""
+    """Choose kernels with gradients: on a CPU with numba, the kernels that it compiles; otherwise plain torch."""
     if device.type != "cpu":
         return BackendChoice(TORCH_KERNELS, "the other kernels with gradients are for CPUs")
     choice = choose_backend("auto", device)
@@ -303,14 +303,14 @@ def choose_training_kernels(device: torch.device) -> BackendChoice:
 
 
 def drawn_steps(objective: Objective, recipe: Recipe, steps: range, workers: int) -> Iterator[list[Any]]:
-    """The examples of each step (from 0), in order, drawn in advance by ``workers`` processes, if any."""
+    """The examples of each step (from 0), in order; ``workers`` processes, if any, draw them in advance."""
     yield from DataLoader(
         _Steps(objective, recipe),
         batch_size=None,
         sampler=steps,
         num_workers=workers,
         collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
-        multiprocessing_context="fork" if workers else None,  # shares documents and tokenizer, not copies
+        multiprocessing_context="fork" if workers else None,  # documents and tokenizer are shared, not copied
         prefetch_factor=STEPS_AHEAD if workers else None,
     )
 

@@ -1,4 +1,4 @@
-"""Weigh a scanner's logits, an encoder's cosines and a cross-reader's logits; put all into a checkpoint."""
+"""Fit weights for a scanner's logits, an encoder's cosines and a cross-reader's logits; save the checkpoint."""
 
 import shutil
 from collections import Counter
@@ -51,9 +51,9 @@ class Fitted(NamedTuple):
 def read_for_fit(
     scanner: Scanner, meaning: Meaning, documents: Sequence[Document], per_source: int
 ) -> tuple[list[Fitted], list[Fitted]]:
-    """Read up to ``per_source`` questions of each source with a scanner without encoder, and with an encoder.
+    """Read up to ``per_source`` questions of a source, answered or not, with a scanner alone and with an encoder.
 
-    Then ask each document a question of one from another source, which it says nothing of.
+    Then ask each document a question about a document of another source, which it does not answer.
     """
     read, elsewhere = list[Fitted](), list[Fitted]()
     samples = {kind: sample_questions(documents, per_source, answerable=kind) for kind in (True, False)}
@@ -88,11 +88,11 @@ def fitted_weights(
     elsewhere: Sequence[Fitted] = (),
     cross: CrossReader | None = None,
 ) -> MeaningWeights:
-    """Weigh a scanner's logits and an encoder's cosines, and beside these the logits of a cross-reader.
+    """Fit weights for a scanner's logits, an encoder's cosines and, if there is one, a cross-reader's logits.
 
-    The weights are those of the least softmax loss of the relevant sentences, every source counting alike. They
-    are then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling).
-    Raises ``ValueError`` without any.
+    The weights minimize the softmax loss of the relevant sentences, with equal weight for every source. They are
+    then scaled and shifted so that the sigmoid of a logit is the share of relevant sentences (Platt scaling).
+    Raises ``ValueError`` if no sentence is relevant.
     """
     answered = [one for one in read if one.relevant.any()]
     if not answered:
@@ -108,7 +108,7 @@ def fitted_weights(
     def logits(one: Fitted) -> NDArray[np.float32]:
         return weights.logits(one.scanner, one.cosines)
 
-    # Calibrated before the cross-reader, which is told by the logits what to read, and with it.
+    # Calibrated first without the cross-reader, which reads what these logits select, and then with it.
     weights = _scaled(weights, *fit_platt(np.concatenate([logits(one) for one in read]), relevant))
     everything, added = [*read, *elsewhere], dict[int, NDArray[np.float32]]()
     final = {id(one): logits(one) for one in everything}
@@ -133,7 +133,7 @@ def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeigh
 def _least_loss(
     columns: Sequence[NDArray[np.float32]], answered: Sequence[Fitted], start: Sequence[float]
 ) -> list[float]:
-    """What to multiply the columns of scores, (sentences, k), by for the least softmax loss: k numbers."""
+    """The k factors for the columns of scores, (sentences, k), that give the least softmax loss."""
     unit = torch.tensor([max(1.0, abs(value)) for value in start])
     weights = (torch.tensor(start) / unit).requires_grad_()
     optimizer = torch.optim.Adam([weights], FIT_RATE)
@@ -154,10 +154,10 @@ def _least_loss(
 
 
 def _answer_weights(read: Iterable[Fitted], added: dict[int, NDArray[np.float32]]) -> dict[str, float]:
-    """What makes of `one_answers` the probability that a text answers; ``added`` are the cross-reader's logits.
+    """The weights that turn `one_answers` into the probability that a text answers.
 
-    Texts that answer are held against those that do not and, since these are few, against themselves without the
-    sentences that answer. Where too few were read, or the score does not tell, nothing is said: the scale is 0.
+    ``added`` has the cross-reader's logits. Texts that answer are compared with those that do not and, since these
+    are few, with themselves without the answer. Empty if there are too few, or if the score does not tell.
     """
     scores, answers = list[float](), list[bool]()
     for one in read:
@@ -168,7 +168,7 @@ def _answer_weights(read: Iterable[Fitted], added: dict[int, NDArray[np.float32]
             answers.append(answer)
     try:
         scale, shift = fit_platt(np.array(scores), answers)
-    except ValueError:  # one kind only, or none that overlap
+    except ValueError:  # one kind only, or perfectly separable
         return {}
     return {"answer_scale": scale, "answer_bias": shift} if scale > 0 else {}
 
@@ -188,9 +188,9 @@ def put_into_checkpoint(
 ) -> None:
     """Train an encoder and a cross-reader, weigh them beside a scanner, and save all to the checkpoint ``out``.
 
-    Without ``steps`` the encoder is taken as it is, and its cross-reader, if it has one, without ``cross_steps``.
-    An interrupted training goes on from the states in ``out``, which are removed at the end. Raises the errors of
-    what it calls, before anything is written.
+    With 0 ``steps`` the encoder is taken as it is, and with 0 ``cross_steps`` as well, so is its cross-reader, if
+    any. An interrupted training resumes from the states in ``out``, which are removed at the end. Errors in model,
+    base and documents are raised before anything is written.
     """
     scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
     file, digest = find_encoder(model)
@@ -204,7 +204,7 @@ def put_into_checkpoint(
             losses.append(report.loss)
             if report.step % 20 == 0:
                 notify(f"step {report.step:,} of {steps:,}  loss {np.mean(losses[-20:]):.3f}")
-        return trainer.step  # more than was asked for, if a state had more
+        return trainer.step  # more than ``steps`` if a saved state had more
 
     states = out / "encoder_training", out / "cross_training"
     if steps:
@@ -215,7 +215,7 @@ def put_into_checkpoint(
         second = CrossTraining(file, sources, seed)
         cross_steps = run(second, states[1], cross_steps)
         file = file._replace(cross=second.cross())
-    file = file._replace(weights=quantized(restored(file.weights)))  # as it will be read
+    file = file._replace(weights=quantized(restored(file.weights)))  # as it will be stored
     if file.cross is not None:
         file = file._replace(cross=quantized(restored(file.cross)))
     encoder, cross = file.loaded("", "cpu", torch.float32), file.loaded_cross("cpu", torch.float32)

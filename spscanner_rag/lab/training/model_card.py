@@ -1,4 +1,4 @@
-"""The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
+"""The model card of a trained checkpoint: its model, training data, recipe and validation."""
 
 import json
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ _KINDS = {
         "Reads a question and a whole document once and gives every sentence a relevance logit.",
     ),
     "reranker": ("a reranker", "Reads a passage with a question and gives the pair a relevance logit."),
-    "embedder": ("an embedding model", "Gives a question and its answers vectors that are alike."),
+    "embedder": ("an embedding model", "Gives a question and its answers similar vectors."),
 }
 
 
 def lexical_names(settings: ScannerSettings) -> list[str]:
-    """Names for people of the parts of the lexical channel that are on."""
+    """Readable names of the parts of the lexical channel that are on."""
     names = [LEXICAL_PARTS[key] for key, on in settings.lexical.items() if on]
     if names and settings.least_units:
         names.append(f"short documents scored as {settings.least_units} units")
@@ -67,7 +67,7 @@ def write_model_card(
         ("Made with", f"spscanner-rag {__version__}"),
     ]
     sizes, left_out = training["questions_by_source"], training["left_out"]
-    shared = f"{left_out:,} documents that share text with documents to validate on were left out."
+    shared = f"{left_out:,} documents that share text with validation documents were left out."
     parts = [
         *_opening(folder.name, training["stage"], reader),
         _table(("", ""), facts),
@@ -84,7 +84,7 @@ def write_model_card(
 def _encoder(record: dict[str, Any]) -> str:
     sources = ", ".join(f"{name} {count}" for name, count in record["documents_by_source"].items())
     cross = f"; a cross-reader, {steps:,} steps from there" if (steps := record.get("cross_steps", 0)) else ""
-    return f"{record['started_from']}, {record['steps']:,} steps more on documents of {sources}{cross}"
+    return f"{record['started_from']}, {record['steps']:,} more steps on documents of {sources}{cross}"
 
 
 def _opening(name: str, stage: str, reader: str) -> list[str]:
@@ -112,7 +112,7 @@ def _measured(training: dict[str, Any]) -> list[str]:
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]], as_code: bool = False) -> str:
-    """A table; ``as_code`` shows all cells but the first of each row as code."""
+    """Make a Markdown table; ``as_code`` shows all cells but the first of each row as code."""
     shown = markdown_code if as_code else markdown_text
     body = [[markdown_text(str(first)), *(shown(str(cell)) for cell in cells)] for first, *cells in rows]
     lines = [head, ("---",) * len(head), *body]

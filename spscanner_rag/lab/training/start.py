@@ -1,4 +1,4 @@
-"""The checkpoint that training starts from: a base, or a model and tokenizer from nothing."""
+"""The checkpoint that training starts from: a base, or a new model and tokenizer."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -38,14 +38,14 @@ class RunFiles:
     validation: Sequence[Path]
     out: Path
     base: str | None  # a checkpoint to start from
-    config: Path | None  # or the configuration of a model to train from nothing
+    config: Path | None  # or the configuration of a model to train from scratch
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base or a configuration, and a use for what is given."""
+    """Raise ``ValueError`` unless a run has either a base or a configuration, and its stage can use it."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
-            "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
+            "expected either a base checkpoint to fine-tune or a model configuration to train from scratch: "
             "give one of --base and --config"
         )
     if recipe.stage == "embedder" and files.base is None:
@@ -66,11 +66,11 @@ def start_checkpoint(
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
-    torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel
+    torch.manual_seed(recipe.seed)  # for new weights: a head, parts of the lexical channel
     loaded = load_checkpoint(
         files.base, device=device, dtype=torch.float32, require_head=False, layout=_layout(recipe)
     )
-    base = replace(loaded, meaning=None)  # it learns and is measured alone; its encoder stays as it is
+    base = replace(loaded, meaning=None)  # trained and measured without its encoder, which stays as it is
     own = base.settings
     if not base.has_head:
         return _with_parts(base, _read_as(own, recipe))
@@ -146,10 +146,10 @@ def _read_as(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
 
 
 def inputs_of(files: RunFiles) -> dict[str, str]:
-    """SHA-256 of the files of each option that a run learns from, about 1.3 seconds for each gigabyte.
+    """SHA-256 of the files that a run learns from, for each option; takes about 1.3 seconds per gigabyte.
 
-    A run resumes only with the same content; paths may change. Files that do not exist are left out: the stage
-    refuses them. Files of a base whose digests are in its ``config.json`` are not read for this, since loading
+    A run resumes only with the same contents; paths may change. Files that do not exist are skipped here, because
+    the stage refuses them. So are files of a base whose digests are in its ``config.json``, because loading
     checks them.
     """
     return {

@@ -30,9 +30,9 @@ OnValidation = Callable[[int, Validation], object]
 
 
 class TrainingRun:
-    """Training from files to a checkpoint folder, whatever the stage; what cannot be used is refused first.
+    """Training of any stage, from files to a checkpoint folder; making a run refuses inputs that it cannot use.
 
-    ``workers`` processes draw coming steps.
+    ``workers`` processes draw the examples of coming steps.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TrainingRun:
         self.files, self.recipe = files, recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
-        read_state(files.out, recipe, inputs)  # refused before data is prepared
+        read_state(files.out, recipe, inputs)  # refuses another run's state before data is prepared
         stages = {"evidence": EvidenceStage, "embedder": EmbedderStage, "reranker": RerankerStage}
         kind = stages[recipe.stage]
         if kind is RerankerStage and is_transformer(files.base):
@@ -56,7 +56,7 @@ class TrainingRun:
         self.stage = kind(files, recipe, device, notify)
         if recipe.keep_best and not self.stage.held_out:
             raise ValueError(
-                "keep_best is true, but there is nothing to choose by; expected --validation files, or "
+                "keep_best is true, but there are no documents to validate on; expected --validation files, or "
                 "held_out_sources that the data has, or keep_best = false"
             )
         self.start = self.stage.start()
@@ -65,14 +65,14 @@ class TrainingRun:
         self.trainer = trainer = Trainer(self.start.model, objective, recipe, files.out, workers, inputs)
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
-            notify(f"found the state of step {trainer.step:,}, from which the run goes on")
+            notify(f"found the state of step {trainer.step:,}, from which the run resumes")
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, save the checkpoint and its model card, and return the last validation.
 
-        None without documents to validate on.
+        Returns None without documents to validate on.
         """
-        if self._is_due(self.trainer.step):  # of a base before its first step; after a kill, of the last step
+        if self._is_due(self.trainer.step):  # a base before its first step, or a killed run's last step
             self._validate(self._with_weights(self.trainer.averaged_weights()), on_validation)
         for report in self.trainer.run():
             on_step(report)
@@ -86,7 +86,7 @@ class TrainingRun:
         return validation
 
     def _is_due(self, step: int) -> bool:
-        if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best
+        if step == self.recipe.steps:  # the end validates anyway; keep_best compares these weights too
             return self.recipe.keep_best
         if step == 0:
             return self.files.base is not None

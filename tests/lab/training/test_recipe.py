@@ -75,7 +75,7 @@ def test_a_run_goes_on_unless_a_key_differs_that_may_not(name: str) -> None:
     assert (Recipe().difference(saved | {name: "another"}) is None) == (name in MAY_CHANGE)
     del saved[name]  # an older version did not know it
     assert Recipe().difference(saved) is None
-    assert Recipe().difference(saved | {"gone": 0.3}) == "gone was 0.3 and is no key any more"
+    assert Recipe().difference(saved | {"gone": 0.3}) == "gone was 0.3 and is no longer a key"
 
 
 RECIPES = sorted((REPOSITORY / "examples" / "training").glob("*.toml"))

@@ -149,7 +149,7 @@ def test_from_nothing_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file
         ("NEW DATA --validation CORPUS", "", "every training document shares text"),
         ("NEW --data FOLDER/walks.txt", "", "expected questions, which `spscanner synthesize` makes"),
         ("NEW", "", "expected --data with questions"),
-        ("NEW DATA", "keep_best = true\n", "keep_best is true, but there is nothing to choose by"),
+        ("NEW DATA", "keep_best = true\n", "keep_best is true, but there are no documents to validate on"),
         (
             "NEW DATA --validation FOLDER/mean.jsonl",
             "",

@@ -1,12 +1,12 @@
 """Training documents that share text with held-out ones, by a rule based on the paper's.
 
 The paper drops a training document when more than 1 % of its sentences also occur in some held-out document. It
-counts every sentence; here only those of ten words or more count. `SentenceSegmenter` cuts them, case and the kind
-and amount of white space do not matter, and a repeated sentence counts once.
+counts every sentence; here only those of ten words or more count. `SentenceSegmenter` finds the sentences. Case
+and the kind and amount of white space do not matter, and a repeated sentence counts once.
 
-Two rules are added. A training document is also dropped when more than 1 % of one held-out document's sentences
-occur in it, which finds a short held-out document inside a long training document; and when its whole text is that
-of a held-out document, whatever its sentences are.
+There are two more rules. A training document is also dropped when more than 1 % of one held-out document's
+sentences occur in it, which finds a short held-out document inside a long training document; and when its whole
+text equals that of a held-out document, however short the sentences.
 """
 
 from collections import Counter
@@ -29,13 +29,13 @@ class SharedDocument(NamedTuple):
 
     doc_id: str
     source: str
-    share: float  # of its long sentences, in any held-out document; 1 if the whole text is that of one
-    held_out_doc_id: str  # the held-out document that it shares most sentences with, the first of several
+    share: float  # of its long sentences that are in any held-out document; 1 if a whole text is the same
+    held_out_doc_id: str  # the (first) held-out document that it shares most sentences with
     example: str  # a shared sentence as the training document has it
 
 
 class SharedTextFinder:
-    """Finds what single documents share with held-out ones, of whose sentences hashes are kept.
+    """Finds what a document shares with held-out ones, of which it keeps only hashes of the sentences.
 
     A document with a larger share than `MAX_SHARE`, in either direction, shares too much.
     """
@@ -44,8 +44,8 @@ class SharedTextFinder:
         self._segmenter = SentenceSegmenter()
         self._doc_ids: list[str] = []
         self._sizes: list[int] = []  # distinct long sentences of each document
-        self._holders: dict[int, list[int]] = {}  # sentence: numbers of the documents that have it
-        self._texts: dict[int, int] = {}  # text: number of the first document with it
+        self._holders: dict[int, list[int]] = {}  # hash of a sentence: numbers of the documents with it
+        self._texts: dict[int, int] = {}  # hash of a text: number of the first document with it
         for number, document in enumerate(held_out):
             sentences = self._long_sentences(document.text)
             self._doc_ids.append(document.doc_id)
@@ -56,7 +56,7 @@ class SharedTextFinder:
 
     @property
     def held_out_documents(self) -> int:
-        """Number of held-out documents."""
+        """The number of held-out documents."""
         return len(self._doc_ids)
 
     def find(self, document: Document) -> SharedDocument | None:
@@ -81,7 +81,7 @@ class SharedTextFinder:
         return SharedDocument(document.doc_id, document.source, share, self._doc_ids[most], example)
 
     def _long_sentences(self, text: str) -> dict[int, str]:
-        """Distinct long sentences by their hashes, each as the text has it first."""
+        """Distinct long sentences by their hashes, each as it first occurs in the text."""
         found: dict[int, str] = {}
         for unit in self._segmenter.segment(text):
             sentence = text[unit.start : unit.end]
@@ -93,7 +93,7 @@ class SharedTextFinder:
 def find_shared(
     training: Iterable[Document], held_out: Iterable[Document], notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
-    """Training documents to drop, by source and id, with a message; ``ValueError`` if none is left to train on."""
+    """Find the training documents to drop, by source and id, and report them; ``ValueError`` if none is left."""
     finder = SharedTextFinder(held_out)
     # without held-out documents the training documents need not be read
     found = [finder.find(document) for document in training] if finder.held_out_documents else []
@@ -104,18 +104,18 @@ def find_shared(
     example = f"{first.doc_id!r}, with {first.held_out_doc_id!r}: {first.example!r}"
     if None not in found:
         raise ValueError(
-            f"every training document shares text with documents to validate on, such as {example}; expected "
-            "other documents to validate on"
+            f"every training document shares text with validation documents, such as {example}; expected "
+            "other validation documents"
         )
     notify(
-        f"{len(shared):,} documents are not trained on: they share text with documents to validate on; the "
+        f"{len(shared):,} documents are not trained on: they share text with validation documents; the "
         f"first is {example}"
     )
     return shared
 
 
 def hash_of(words: Iterable[str]) -> int:
-    """Hash words, ignoring case; of 10^6 and 10^5 texts two have the same 64 bits by chance once in 10^8 runs."""
+    """Hash words to 64 bits, ignoring case; between 10^6 and 10^5 texts, hashes collide once in 10^8 runs."""
     normalized = " ".join(words).casefold()
     digest = blake2b(normalized.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

@@ -27,22 +27,22 @@ from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.units import Segmenter
 
 SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
-KEPT_BYTES = 20_000_000  # of the texts in memory, which take about 300 MB when they are prepared
-HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many times as many as are wanted
+KEPT_BYTES = 20_000_000  # of text kept prepared in memory, which takes about 300 MB
+HARD_CHOICE = 4  # negatives are drawn from this many times as many of the nearest passages as are wanted
 
 MAX_DRAWS = 1000
-"""Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
+"""Maximum draws for an example: a drawn question may be too long for the sequence or have no relevant unit."""
 
 LABEL_SHARE = 0.05
-"""An answer to questions about more than this share of a source's documents, and more than two, is a label such as
-"no significant difference": whether a document has these words says nothing about the question. If documents with
-them were left out, their words alone would tell a scanner which documents are right."""
+"""An answer that more than this share of a source's documents, and more than two of them, have is a label such as
+"no significant difference": whether a document contains it says nothing about the question. If documents with
+labels were excluded from the negatives, these words alone would tell a scanner which documents are right."""
 
 MOST_UNITS = 100_000
-"""A larger source is divided into collections of about this many units, each with documents from all over it;
-asking a question of more would take longer than drawing the rest of an example."""
+"""A larger source is divided into collections of about this many units, each with documents from all over the
+source; searching more units would take longer than the rest of drawing an example."""
 
-_READ_CHOICE = 4  # passages that are looked at, times HARD_CHOICE, before random ones are taken
+_READ_CHOICE = 4  # times HARD_CHOICE: nearest passages per negative that are tried before random ones
 _FOREIGN_DRAWS = 20
 _NO_WORD = re.compile(r"\W+")
 _PIECE = re.compile(r"\.\d+$")
@@ -51,9 +51,9 @@ Place = tuple[int, int]  # the number of a document, and of a passage in it
 
 
 class DocumentStore:
-    """Documents by number, in the order given; a text is read from disk when it is asked for.
+    """Documents by number, in the order given; a text is read from disk when it is needed.
 
-    The file of texts has no name, so that it vanishes even when the process is killed.
+    The file of texts has no name, so it vanishes even when the process is killed.
     """
 
     def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:
@@ -61,7 +61,7 @@ class DocumentStore:
             folder.mkdir(parents=True, exist_ok=True)
         self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store
         weakref.finalize(self, self._texts.close)
-        # without text; its first byte, its length in bytes
+        # each document without its text, the text's first byte, and its length in bytes
         self._entries: list[tuple[Document, int, int]] = []
         position = 0
         with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
@@ -80,11 +80,11 @@ class DocumentStore:
 
     @property
     def bytes(self) -> int:
-        """The length of all texts."""
+        """The total length of the texts."""
         return sum(length for _, _, length in self._entries)
 
     def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
-        """Forget documents, given by source and id; the others are renumbered."""
+        """Forget documents, given by source and id, and renumber the others."""
         self._entries = [entry for entry in self._entries if (entry[0].source, entry[0].doc_id) not in shared]
 
     def without_text(self, number: int) -> Document:
@@ -100,7 +100,7 @@ class DocumentStore:
 
 
 class Drawn(NamedTuple):
-    """A question and the document that it is asked of."""
+    """A question and the document that it is asked about."""
 
     document: int  # its number
     question: Question
@@ -132,7 +132,7 @@ class QuestionDraw:
         }
         self._sources = [source for source, weight in self.source_weights.items() if weight]
         if not self._sources:
-            raise ValueError("got no question with evidence to train on; see the data format in the README")
+            raise ValueError("got no question with evidence to train on; see the format in docs/training.md")
         self._unanswered_sources = [
             source
             for source in self._sources
@@ -145,14 +145,14 @@ class QuestionDraw:
             )
 
     def answered(self, draw: random.Random) -> Drawn:
-        """A question with evidence, on its document."""
+        """A question with evidence, and its document."""
         return draw.choice(self._answered[self._source(self._sources, draw)])
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
 
-        A source without such questions gives one of another document, unless this one has it in the same words,
-        as contracts do.
+        In a source without such questions, a document gets the question of another one, unless it has a question
+        in the same words, as contracts do.
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
@@ -170,7 +170,7 @@ class QuestionDraw:
 
 
 def labels_of(documents: DocumentStore) -> set[tuple[str, str]]:
-    """Sources and answers that are labels, by `LABEL_SHARE`."""
+    """The pairs of a source and an answer that is a label by `LABEL_SHARE`."""
     sizes: Counter[str] = Counter()
     given: Counter[tuple[str, str]] = Counter()
     for number in range(len(documents)):
@@ -182,14 +182,14 @@ def labels_of(documents: DocumentStore) -> set[tuple[str, str]]:
 
 
 def related(one: Document, other: Document) -> bool:
-    """True if two documents of a source are the same, pieces of one text, or of the same title."""
+    """True if two documents of a source are the same, are pieces of one text, or have the same title."""
     title = same_words(one.title)
     same_title = title and title == same_words(other.title)
     return bool(same_title) or _PIECE.sub("", one.doc_id) == _PIECE.sub("", other.doc_id)
 
 
 def has_answer(text: str, source: str, question: Question, labels: Collection[tuple[str, str]] = ()) -> bool:
-    """True if a text has an answer to a question of ``source`` that is no label, in whole words."""
+    """True if a text contains, in whole words, an answer to a question of ``source`` that is not a label."""
     return any(
         re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
         for answer in question.answers
@@ -198,12 +198,12 @@ def has_answer(text: str, source: str, question: Question, labels: Collection[tu
 
 
 def same_words(text: str) -> str:
-    """The words of a text, without case and punctuation: equal for texts in the same words."""
+    """The words of a text without case and punctuation, equal for texts with the same words."""
     return _NO_WORD.sub(" ", text).casefold().strip()
 
 
 def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
-    """BM25 of each unit of a document among its units: (units,)."""
+    """BM25 score of each unit among the units of its document: (units,)."""
     return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]
 
 
@@ -224,7 +224,7 @@ class ExampleSource(QuestionDraw):
     def __init__(self, documents: DocumentStore, reading: Reading, recipe: Recipe) -> None:
         super().__init__(documents, recipe)
         self.reading = reading
-        # as many as have `KEPT_BYTES` on the average, since all are drawn
+        # as many as have `KEPT_BYTES` on average, since every document is drawn
         most = max(1, KEPT_BYTES * len(documents) // max(1, documents.bytes))
         self._prepared = lru_cache(most)(lambda number: reading.prepare(documents.document(number).text))
 
@@ -250,7 +250,7 @@ class ExampleSource(QuestionDraw):
             wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
         asked = self.reading.pair(drawn.question.text, prepared)
         question, reanchor = len(asked.question_ids), self.reading.settings.reanchor_tokens
-        # of the document, beside the question and its repeats
+        # tokens for the document, beside the question and its repeats
         room = int((length - question) / (1 + (question / reanchor if reanchor else 0)))
         if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
@@ -267,10 +267,11 @@ class ExampleSource(QuestionDraw):
 def full_stretch(
     unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
 ) -> tuple[int, int]:
-    """First and last unit of a stretch around unit ``centre``: ``room`` tokens, or a shorter document whole.
+    """First and last unit of a stretch of ``room`` tokens around unit ``centre``, or of all of a shorter document.
 
-    The unit is anywhere in the stretch if the document is long enough on both sides. A unit near the document's
-    start or end is usually as near to that of the stretch. ``unit_ends``, (units,), has the last token of each.
+    The unit may be anywhere in the stretch if the document is long enough on both sides. A unit near the start or
+    end of the document is usually as near to that of the stretch. ``unit_ends``, (units,), has each unit's last
+    token.
     """
     total, before = int(unit_ends[-1]) + 1, int(unit_ends[centre - 1]) + 1 if centre else 0
     begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
@@ -289,16 +290,15 @@ class PassageColumn(NamedTuple):
 class PassageDraw(QuestionDraw):
     """An endless, repeatable supply of questions with passages: number n is the same in every run.
 
-    The passages of all documents of a source are ranked by BM25. A passage with an answer to the question is no
-    negative, nor is one of another document that belongs to the same text. Words are counted once, some 4 s for
-    14 MB of text.
+    The passages of all documents of a source are ranked by BM25. A passage with an answer to the question is not a
+    negative, nor is one of a `related` document. Words are counted once, which takes about 4 s for 14 MB.
     """
 
     def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter) -> None:
         super().__init__(documents, recipe)
         self.segmenter, self._labels = segmenter, labels_of(documents)
-        # by the number of a document: the characters at which its units start; the index of its source, or of the
-        # part of it that has this document, and the documents in there
+        # by document number: the characters at which its units start; the index of its source, or of the part of
+        # the source that has this document, and the documents in that index
         self._starts: dict[int, NDArray[np.int32]] = {}
         self._index: dict[int, tuple[CollectionIndex, list[int]]] = {}
         numbers_of: dict[str, list[int]] = {source: [] for source in self._sources}
@@ -317,7 +317,7 @@ class PassageDraw(QuestionDraw):
                 self._index.update(dict.fromkeys(numbers, (index, numbers)))
 
     def column(self, number: int) -> PassageColumn:
-        """Column ``number``; ``ValueError`` if none of many questions has a passage to tell its answer from."""
+        """Column ``number``; ``ValueError`` if `MAX_DRAWS` questions have no passage without their answer."""
         draw = random.Random(f"{self.recipe.seed}-{number}")
         for _ in range(MAX_DRAWS):
             drawn = self.answered(draw)
@@ -330,7 +330,7 @@ class PassageDraw(QuestionDraw):
         )
 
     def _places(self, drawn: Drawn, draw: random.Random) -> list[Place] | None:
-        """A passage with evidence and then the negatives; None if one or the other does not exist."""
+        """A passage with evidence, then the negatives; None if there is no such passage or no negative."""
         starts = self._starts[drawn.document]
         stops = np.append(starts[1:], np.iinfo(np.int32).max)
         relevant = relevant_units(starts, stops, drawn.question.evidence)
@@ -341,7 +341,7 @@ class PassageDraw(QuestionDraw):
         return [right, *wrong] if wrong or not self.recipe.rerank_negatives else None
 
     def _wrong_places(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
-        """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""
+        """Up to as many negatives as the recipe wants: some of the nearest, and random ones for the rest."""
         wanted, found = self.recipe.rerank_negatives, dict[Place, None]()
         hard = wanted - self.recipe.rerank_random
         for near in self._nearest(drawn) if hard else ():

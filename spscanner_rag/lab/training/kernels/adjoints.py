@@ -1,8 +1,8 @@
 """The gradients of a layer's steps, compiled by numba: convolution, gated norm and the state-space operator.
 
 Each function recomputes what it needs from the inputs of its counterpart in `mamba2.kernels.numba.steps`. All
-arrays are contiguous; numbers are float32 or, where a docstring says "of either kind", also bfloat16 given as
-uint16.
+arrays are contiguous. Numbers are float32; where a docstring says "of either kind", they may also be bfloat16,
+given as uint16.
 """
 
 # numba compiles these functions: their types are those of their arguments.
@@ -32,17 +32,17 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
 
 BLOCK_TOKENS = 64
 
-_FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their logarithm is below rounding errors
+_FORGOTTEN = np.float32(1e-8)  # for smaller decays the gradient of their logarithm is below rounding errors
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
 @compiled(SUMS, keep=True)
 def convolution(x, weight, bias, sequence, d_out, d_x, d_weight, d_bias):
-    """Of a causal depthwise convolution with SiLU, for one row of the batch, from ``d_out``, (tokens, channels).
+    """Gradients of a causal depthwise convolution with SiLU, for one batch row; ``d_out``: (tokens, channels).
 
-    ``x``, (taps - 1 + tokens, channels), begins with the inputs before the first token, and ``sequence``, of its
-    length, has the number of the sequence that each belongs to; ``weight`` is (taps, channels). Added to are the
-    last three. ``x`` and ``d_out`` are of either kind.
+    ``x``, (taps - 1 + tokens, channels), begins with the inputs before the first token. ``sequence``, of the same
+    length, has the number of the sequence that each input belongs to; ``weight`` is (taps, channels). Gradients
+    are added to the last three arguments. ``x`` and ``d_out`` are of either kind.
     """
     taps, channels = weight.shape
     slope = np.empty(channels, np.float32)
@@ -66,9 +66,9 @@ def convolution(x, weight, bias, sequence, d_out, d_x, d_weight, d_bias):
 
 @compiled(SUMS, keep=True)
 def gated_norm(y, z, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d_weight, first, last):
-    """Of an RMS norm with a SiLU gate, for the rows ``first`` to ``last`` of (rows, d_inner), of either kind.
+    """Gradients of an RMS norm with a SiLU gate, for rows ``first`` to ``last`` of (rows, d_inner), either kind.
 
-    Written are ``dy`` and ``dz``; added to is ``d_weight``, (d_inner,), float32 as is ``weight``.
+    ``dy`` and ``dz`` are overwritten; ``d_weight``, (d_inner,), float32 like ``weight``, is added to.
     """
     width = len(weight) // groups
     value, above = np.empty(width, np.float32), np.empty(width, np.float32)
@@ -92,7 +92,7 @@ def gated_norm(y, z, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d
             shift = along * scale * scale * scale / np.float32(width)
             for c in range(width):
                 into_weight[c] += above[c] * value[c] * scale
-                back = above[c] * factors[c] * scale - value[c] * shift  # the gradient before the norm
+                back = above[c] * factors[c] * scale - value[c] * shift  # the gradient of the norm's input
                 if norm_before_gate:
                     of_gate = as_float32(up[c]) * value[c] * scale * factors[c]
                 else:
@@ -104,13 +104,13 @@ def gated_norm(y, z, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d
 
 @compiled(SUMS, keep=True)
 def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_state, first, last):
-    """Of the state-space operator without skip weights, for the heads ``first`` to ``last`` of one row.
+    """Gradients of the state-space operator without skip weights, for heads ``first`` to ``last`` of one row.
 
     ``u``, dt x, and ``dy`` are (heads, tokens, headdim), ``B`` and ``C`` (groups, tokens, d_state), ``decay``,
     (heads, tokens), is 0 where a sequence starts, ``state`` and ``d_after``, (heads, headdim, d_state), are the
     state before the first token and the gradient of that after the last; headdim and d_state are multiples of
-    `LANES`. ``of_u``, (heads, tokens), is the inner product of u and its gradient. Added to are ``du``, ``dB`` and
-    ``dC``; written are the others.
+    `LANES`. ``of_u``, (heads, tokens), is the inner product of u and its gradient. ``du``, ``dB`` and ``dC`` are
+    added to; the other outputs are overwritten.
 
     The operator is a `sweep`, and so is each of its gradients:
 
@@ -124,8 +124,8 @@ def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_st
     =====  =========  ========  =====  ========  =======
 
     (Dao and Gu 2024, section 6, have this symmetry for whole blocks.) The gradient of the logarithm of a decay is
-    the inner product of the state that it multiplies and that state's gradient. From token to token it loses what
-    leaves by y, and gains what enters by u.
+    the inner product of the state that it multiplies and that state's gradient. From token to token this product
+    loses what leaves through y and gains what enters through u.
     """
     heads, tokens, headdim = u.shape
     groups, _, size = B.shape
@@ -143,7 +143,7 @@ def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_st
             states[begin // BLOCK_TOKENS] = h
         for begin in range((tokens - 1) // BLOCK_TOKENS * BLOCK_TOKENS, -1, -BLOCK_TOKENS):
             end = min(begin + BLOCK_TOKENS, tokens)
-            # from the states anew for each block, so that rounding errors do not add up
+            # computed from the states again in each block, so that rounding errors do not add up
             change = np.float64((g * states[begin // BLOCK_TOKENS]).sum() * following[end - 1])
             backwards = range(end - 1, begin - 1, -1)
             sweep(g, dy[head], C[group], u[head], following, own_B, backwards)
@@ -165,7 +165,7 @@ def scan(u, B, C, dy, decay, state, d_after, du, dB, dC, of_u, d_log_decay, d_st
 
 @compiled(CONTRACT)
 def sweep(h, entering, lanes, leaving, factors, out, order):
-    """Go over tokens in ``order`` with a matrix: h = factor h + outer(entering, lanes); out = out + leaving h.
+    """Update a matrix for each token in ``order``: h = factor h + outer(entering, lanes); out = out + leaving h.
 
     ``h`` is (rows, width), ``entering`` and ``leaving`` (tokens, rows), ``lanes`` and ``out`` (tokens, width).
     """

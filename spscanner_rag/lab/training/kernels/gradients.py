@@ -1,6 +1,6 @@
 """The steps of `NumbaKernels` with gradients, for training on a CPU.
 
-A forward pass keeps its inputs alone; the backward pass recomputes everything else.
+A forward pass keeps only its inputs; the backward pass recomputes everything else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NumbaTrainingKernels(NumbaKernels):
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As in `NumbaKernels`; the tail passes gradients back, too."""
+        """As in `NumbaKernels`; gradients also flow back through the tail."""
         if not torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
         own = tail.to(xBC.dtype)
@@ -83,7 +83,7 @@ class _Convolution(Function):
         inputs, slopes = torch.cat((tail, xBC), dim=1), d_out.contiguous()
         if sequence_index is None:
             sequence_index = torch.zeros(xBC.shape[:2], dtype=torch.int32)
-        sequence = F.pad(sequence_index, (before, 0)).numpy()  # the tail is of sequence 0
+        sequence = F.pad(sequence_index, (before, 0)).numpy()  # the tail belongs to sequence 0
         factors = numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
         added = np.zeros(channels, np.float32) if bias is None else numbers(bias.float())
         d_inputs = torch.zeros(inputs.shape)
@@ -113,7 +113,7 @@ class _Scan(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor, d_after: Tensor) -> Gradients:  # noqa: ANN401
-        """``dy``: (batch, tokens, nheads, headdim); ``d_after``: of the state after the last token."""
+        """``dy``: (batch, tokens, nheads, headdim); ``d_after``: that of the state after the last token."""
         x, dt, A, B, C, D, decay, state = ctx.saved_tensors
         headdim, d_state = state.shape[-2:]
         steps = dt.transpose(1, 2)[..., None]  # (batch, nheads, tokens, 1)
@@ -121,7 +121,7 @@ class _Scan(Function):
         ends = [F.pad(part, (0, -d_state % LANES, 0, -headdim % LANES)) for part in (state, d_after)]
         given = [u, _by_head(B), _by_head(C), slopes, decay.transpose(1, 2), *ends]
         shares = parts(x.shape[2], 1)
-        # by thread: a group may have heads of two threads
+        # one for each thread, since two threads may have heads of the same group
         dB, dC = (torch.zeros(len(shares), *given[1].shape) for _ in range(2))
         du, d_before = torch.zeros_like(u), torch.empty(ends[0].shape)
         of_u, d_log_decay = (torch.empty(u.shape[:-1]) for _ in range(2))
@@ -149,7 +149,7 @@ class _Scan(Function):
 
 
 def _by_head(part: Tensor) -> Tensor:
-    """(batch, tokens, heads, size) as (batch, heads, tokens, size), float32, with zeros up to whole vectors."""
+    """(batch, tokens, heads, size) as (batch, heads, tokens, size), float32, zero-padded to whole vectors."""
     batch, tokens, heads, size = part.shape
     found = torch.zeros(batch, heads, tokens, -(-size // LANES) * LANES)
     found[..., :size] = part.transpose(1, 2)

@@ -1,4 +1,4 @@
-"""The evidence stage: questions with known evidence, from files to a scanner."""
+"""The evidence stage, which trains a scanner on questions with known evidence."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -40,7 +40,7 @@ from spscanner_rag.scanner import Scanner
 def labelled_logits(
     scanner: Scanner, asked: Iterable[Asked]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
-    """Logits of the whole document for each question with evidence in units, and which are relevant: (units,)."""
+    """For each question with evidence in units: logits of its whole document, and which are relevant: (units,)."""
     for document, questions in by_document(asked):
         results = scanner.scan_many([(question.text, document.text) for question in questions])
         for question, result in zip(questions, results, strict=True):
@@ -50,17 +50,17 @@ def labelled_logits(
 
 
 def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
-    """Scale and shift the logits of a scanner in its head, in place, by Platt scaling; no rank changes.
+    """Scale and shift a scanner's logits by Platt scaling, in place, in its head; no rank changes.
 
-    The loss reads short stretches, most with evidence, and weighs relevant sentences more, so without this the
-    probabilities of a whole document come out too high. None, and nothing is changed, if there is too little to
-    learn or relevant sentences do not score higher.
+    Training reads short stretches, most with evidence, and weights relevant sentences more, so without this the
+    probabilities of a whole document come out too high. Returns scale and shift, or None, changing nothing, if
+    there is too little to learn from or relevant sentences do not score higher.
     """
     found = list(labelled_logits(scanner, asked))
     try:
         logits, marks = map(np.concatenate, zip(*found, strict=True))
         scale, shift = fit_platt(logits, marks)
-    except ValueError:  # too few, or of one kind
+    except ValueError:  # no sentences, one kind only, or perfectly separable
         return None
     if scale <= 0:
         return None
@@ -76,9 +76,9 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 
 
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
-    """The b for which ``sigmoid(logits + b)``, (sentences,), has the least weighted log loss; 0 for one kind.
+    """The b with the least weighted log loss of ``sigmoid(logits + b)``, (sentences,); 0 if all are of one kind.
 
-    The logits of a calibrated base are too low for the loss, by this constant, which the loss adds; otherwise the
+    A calibrated base's logits are too low for the training loss by this constant. The loss adds it; otherwise the
     first steps would only raise all logits and damage the base.
     """
     if relevant.all() or not relevant.any() or not positive_weight > 0:
@@ -98,7 +98,7 @@ def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], posi
 
 
 class EvidenceObjective(ExampleSource):
-    """The relevance of sentences, learned from labels; ``shift`` is added to the logits in the binary loss."""
+    """Learns the relevance of sentences from labels; the binary loss adds ``shift`` to the logits."""
 
     shift = 0.0
 
@@ -107,7 +107,7 @@ class EvidenceObjective(ExampleSource):
         return len(example.sequence.input_ids)
 
     def losses(self, model: ScannerModel, examples: Sequence[Example]) -> Iterator[Tensor]:
-        """The parts of a step's loss, a pass each."""
+        """The parts of a step's loss, one for each pass."""
         lengths = list(map(self.tokens, examples))
         for members in passes(lengths, self.recipe.tokens_per_pass, model.kernels.packs):
             yield evidence_loss(model, examples, members, self.recipe, self.shift)
@@ -120,7 +120,7 @@ def evidence_loss(
     recipe: Recipe,
     shift: float = 0.0,
 ) -> Tensor:
-    """Binary and ranking loss of some of the examples of a step, read in one pass."""
+    """Binary and ranking loss of the ``members`` of a step's examples, read in one pass."""
     units = sum(len(example.relevant) for example in examples)
     weight = torch.tensor(recipe.positive_weight, device=model.device)
     loss = torch.zeros((), device=model.device)
@@ -132,7 +132,7 @@ def evidence_loss(
         relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(model.device)  # (units,)
         binary = F.binary_cross_entropy_with_logits(
             logits + shift, relevant, pos_weight=weight, reduction="sum"
-        )  # the ranking does not see the shift
+        )  # the ranking loss is without the shift
         loss = loss + binary / units
         if recipe.ranking_weight and example.relevant.any():  # without evidence there is no ranking to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
@@ -141,7 +141,7 @@ def evidence_loss(
 
 
 def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[int]]:
-    """Divide sequences into passes of ``most_tokens``, padding included, or one; ``packs``: the kernels pack."""
+    """Divide sequences into passes of one, or of up to ``most_tokens`` with padding (none if the kernel packs)."""
     if not packs:
         return group_by_length(lengths, most_tokens)
     found: list[list[int]] = []
@@ -158,7 +158,7 @@ def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[i
 def unit_states(model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str) -> list[Tensor]:
     """Hidden states at the unit ends of sequences read in one pass: (units, d_model) each, float32.
 
-    ``dtype`` is that of matrix products. Sequences are packed in one row if the kernels can, else padded.
+    ``dtype`` is that of matrix products. Sequences are packed into one row if the kernels support it, else padded.
     """
     batch = Batch.of(sequences, packed=model.kernels.packs)
 
@@ -177,7 +177,7 @@ def unit_states(model: ScannerModel, sequences: Sequence[TokenSequence], dtype: 
     return list(hidden.float().split([len(sequence.positions) for sequence in sequences]))
 
 
-_SHIFT_STEPS = 3  # steps whose examples decide the shift of a base's logits in the loss
+_SHIFT_STEPS = 3  # steps whose examples determine the shift that the loss adds to a base's logits
 
 
 class Validation(NamedTuple):
@@ -189,12 +189,12 @@ class Validation(NamedTuple):
 
 
 class EvidenceStage:
-    """Trains a scanner on questions of ``--data``."""
+    """Trains a scanner on the questions of ``--data``."""
 
     measured = "validation_recall"  # the key of the validation's measures in the checkpoint's training record
-    title, mark = "recall", "@"  # of a line that shows them
+    title, mark = "recall", "@"  # for the lines that show the measures
     names = tuple(map(str, CUTOFFS))
-    choice = "10"  # the measure whose mean over sources weights are chosen by
+    choice = "10"  # weights are chosen by the mean of this measure over sources
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
@@ -213,7 +213,7 @@ class EvidenceStage:
         return start_checkpoint(self._files, self._recipe, self._documents, self._device)
 
     def objective(self, start: Checkpoint) -> Objective:
-        """The relevance of sentences."""
+        """The objective: learn the relevance of sentences."""
         recipe = self._recipe
         self.drawn = objective = EvidenceObjective(self._documents, Scanner(start).reading, recipe)
         if self._files.base is not None and start.has_head:
@@ -225,7 +225,7 @@ class EvidenceStage:
         return objective
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint, calibrated if the recipe has ``calibration_questions``; called before it is saved."""
+        """The checkpoint to save, which is calibrated if the recipe has ``calibration_questions``."""
         most = self._recipe.calibration_questions
         if most and self._recipe.stage == "evidence":
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))
@@ -268,7 +268,7 @@ class EvidenceStage:
         return [{k: own[f"recall@{k}"] for k in self.names} for own in found]
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write checkpoint and model card."""
+        """Write the checkpoint and its model card."""
         folder, model, settings = self._files.out, checkpoint.model, checkpoint.settings
         save_checkpoint(
             folder, model, settings, checkpoint.tokenizer, torch.bfloat16,
@@ -285,7 +285,7 @@ def mean_measures(values: Collection[Mapping[str, float]], names: Sequence[str])
 def set_aside(
     documents: Iterable[Document], sources: Collection[str], held_out: list[Document]
 ) -> Iterator[Document]:
-    """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
+    """Yield the documents to train on; a tenth of those of ``sources`` go into ``held_out`` instead."""
     for document in documents:
         if document.source in sources and is_held_out(document.doc_id):
             held_out.append(document)
@@ -298,7 +298,7 @@ def _check_files(files: RunFiles) -> None:
         raise ValueError("got nothing to train on; expected --data with questions")
     for path in chain(files.data, files.validation):
         if not path.is_file():
-            raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
+            raise ValueError(f"{path}: no such file; expected questions in JSONL, see docs/training.md")
         if path.name.endswith((".txt", ".txt.gz", ".txt.xz")):
             raise ValueError(
                 f"{path}: got plain text; expected questions, which `spscanner synthesize` makes"

@@ -34,11 +34,11 @@ from spscanner_rag.text.units import Segmenter, readable
 
 
 class RerankerObjective(PassageDraw):
-    """Softmax cross-entropy over the column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
+    """Softmax cross-entropy over a column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
 
-    L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer and the others are
-    those of the negatives. A pair is read as a Mamba reranker does: the passage, the question and the end token,
-    whose logit counts.
+    L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer, and the other s_i
+    are those of the negatives. A pair is read as by a Mamba reranker: the passage, the question and the end token,
+    at which the logit is read.
     """
 
     def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter, reader: Any) -> None:  # noqa: ANN401
@@ -46,7 +46,7 @@ class RerankerObjective(PassageDraw):
         self.reader = reader  # a `PairReader`, or transformers' tokenizer
 
     def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401 - its ``input_ids`` are read
-        """The tokens of a pair, whose passage is cut after ``length``."""
+        """The tokens of a pair; the passage is cut after ``length`` tokens."""
         return self.reader.sequence(question, passage, length)
 
     def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
@@ -55,7 +55,7 @@ class RerankerObjective(PassageDraw):
         return logits
 
     def logits(self, model: nn.Module, pairs: Sequence[Any], dtype: str) -> Tensor:
-        """Logits of pairs, (pairs,), read in as many passes as it takes."""
+        """Logits of pairs, (pairs,), read in as many passes as needed."""
         packs = isinstance(model, ScannerModel) and model.kernels.packs
         found: dict[int, Tensor] = {}
         for together in passes([len(pair.input_ids) for pair in pairs], self.recipe.tokens_per_pass, packs):
@@ -64,7 +64,7 @@ class RerankerObjective(PassageDraw):
         return torch.stack([found[number] for number in range(len(pairs))])
 
     def example(self, number: int, length: int) -> Sequence[Any]:
-        """Column ``number``, of pairs whose passages are cut after ``length`` tokens, the right one first."""
+        """The pairs of column ``number``, the right one first; passages are cut after ``length`` tokens."""
         column = self.column(number)
         return [self.pair(column.question, passage, length) for passage in column.passages]
 
@@ -73,7 +73,7 @@ class RerankerObjective(PassageDraw):
         return sum(len(pair.input_ids) for pair in example)
 
     def losses(self, model: nn.Module, examples: Sequence[Sequence[Any]]) -> Iterator[Tensor]:
-        """The parts of a step's loss; a column is not divided."""
+        """The parts of a step's loss; each column is whole in one part."""
         for members in passes(list(map(self.tokens, examples)), self.recipe.tokens_per_pass, packs=True):
             pairs = [pair for number in members for pair in examples[number]]
             logits = self.logits(model, pairs, self.recipe.dtype)
@@ -88,7 +88,7 @@ class RerankerObjective(PassageDraw):
 
 
 class TransformerObjective(RerankerObjective):
-    """The same with pairs as a sequence classifier of transformers reads them: two texts, the longer one cut."""
+    """The same for a sequence classifier of transformers: it reads a pair as two texts, the longer one cut."""
 
     most_tokens = sys.maxsize
 
@@ -109,7 +109,7 @@ class EmbedderObjective(PassageDraw):
     """NT-Xent (Chen et al. 2020, "A Simple Framework for Contrastive Learning") between questions and passages.
 
     The cross-entropy of the right passage among all passages of a step, and of the right question among all its
-    questions, at temperature 0.05. The library caches gradients, so that memory is that of ``tokens_per_pass``.
+    questions; cosines are divided by 0.05. The library caches gradients: ``tokens_per_pass`` bounds the memory.
     """
 
     def __init__(self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter, model: Any) -> None:  # noqa: ANN401
@@ -126,26 +126,26 @@ class EmbedderObjective(PassageDraw):
         )
 
     def example(self, number: int, length: int) -> PassageColumn:
-        """Column ``number``, of texts that the model cuts at its own length."""
+        """Column ``number``; the model cuts its texts at its own maximum length."""
         return self.column(number)
 
     def tokens(self, example: PassageColumn) -> int:
-        """The number of tokens of question and passages."""
+        """The number of tokens of the question and its passages."""
         return int(self._features((example.question, *example.passages))["attention_mask"].sum())
 
     def losses(self, model: nn.Module, examples: Sequence[PassageColumn]) -> Iterator[Tensor]:
-        """The loss of a step, in which each question and each right passage has a place once."""
+        """The loss of a step, which drops columns that repeat a question or a right passage."""
         by_question = {column.question: column for column in examples}
         columns = {column.passages[0]: column for column in by_question.values()}.values()
         passages = zip(*(column.passages for column in columns), strict=False)  # as many as the shortest has
         texts = [[column.question for column in columns], *passages]
         kind = self._loss.model.device.type
-        # entered until the gradients are computed, since the passes are repeated for them
+        # autocast stays on until the gradients are computed, since that repeats the passes
         with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.dtype == "bfloat16"):
             yield self._loss([self._features(column) for column in texts], None)
 
     def score(self, model: Any, question: str, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ANN401
-        """The model's own similarities: (texts,)."""
+        """The similarities of texts by the model's own function: (texts,)."""
         read = [readable(text) for text in (question, *texts)]
         vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
         similarities: NDArray[np.float32] = model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
@@ -161,11 +161,11 @@ class EmbedderObjective(PassageDraw):
 Passages = TypeVar("Passages", bound=PassageDraw)
 
 RERANKED = 50
-"""A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
+"""A validation reranks this many passages of the question's document: those that BM25 ranks highest."""
 
 
 class RerankerStage(EvidenceStage):
-    """Trains a reranker on questions of ``--data``; it has no lexical channel."""
+    """Trains a reranker, which has no lexical channel, on the questions of ``--data``."""
 
     measured = "validation_ranking"
     title, mark = "ranking", ""
@@ -178,7 +178,7 @@ class RerankerStage(EvidenceStage):
         return as_reranker(super().start(), self._recipe.seed)
 
     def objective(self, start: Checkpoint) -> Objective:
-        """The passage with the answer among hard negatives."""
+        """The objective: find the passage with the answer among hard negatives."""
         return self._of(RerankerObjective, PairReader(start.tokenizer))
 
     def _of(self, kind: Callable[..., Passages], reader: Any) -> Passages:  # noqa: ANN401
@@ -194,13 +194,13 @@ class RerankerStage(EvidenceStage):
             return [ranking(score, self.passages.segmenter, *one, self.names) for one in asked]
 
 
-Score = Callable[[str, Sequence[str]], NDArray[np.float32]]  # of texts for a question: (texts,)
+Score = Callable[[str, Sequence[str]], NDArray[np.float32]]  # a question and texts -> scores, (texts,)
 
 
 def ranking(
     score: Score, segmenter: Segmenter, document: Document, question: Question, names: Sequence[str]
 ) -> dict[str, float]:
-    """Measures of a question's ranking; evidence beyond the `RERANKED` best of BM25 is not found."""
+    """Measures of a question's ranking; evidence that is not among BM25's best `RERANKED` is not found."""
     text = document.text
     units = segmenter.segment(text)
     spans = Spans.of(units)
@@ -217,7 +217,7 @@ def ranking(
 def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
     """A copy of a checkpoint that reads pairs of query and document, without the lexical channel.
 
-    A tokenizer without an end token gains one, and the embedding a row for it, which ``seed`` determines.
+    A tokenizer without an end token gains one, and the embedding gains a row for it, drawn with ``seed``.
     """
     tokenizer, config = start.tokenizer, start.model.config
     if all(tokenizer.token_to_id(name) is None for name in END_TOKENS):
@@ -230,7 +230,7 @@ def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
     own = start.model.state_dict()
     with torch.no_grad():
         for name, target in model.state_dict().items():
-            target[: len(own[name])] = own[name]  # a larger vocabulary has further rows
+            target[: len(own[name])] = own[name]  # a larger vocabulary has more rows
     return replace(start, model=model, settings=settings, tokenizer=tokenizer, word_vectors=None)
 
 
@@ -254,11 +254,11 @@ class TransformerStage(RerankerStage):
         options = {"num_labels": 1, "ignore_mismatched_sizes": True, "dtype": torch.float32}
         kind = library.AutoModelForSequenceClassification
         model = load(lambda path: kind.from_pretrained(path, **options), base)
-        model.config.pad_token_id = self._tokenizer.pad_token_id  # which a decoder finds its last token by
+        model.config.pad_token_id = self._tokenizer.pad_token_id  # a decoder finds its last token by this
         return model
 
     def objective(self, start: Checkpoint) -> Objective:
-        """The passage with the answer among hard negatives."""
+        """The objective: find the passage with the answer among hard negatives."""
         made = self._of(TransformerObjective, self._tokenizer)
         room = getattr(start.model.config, "max_position_embeddings", None) or sys.maxsize
         made.most_tokens = min(room, self._tokenizer.model_max_length)
@@ -283,12 +283,12 @@ class EmbedderStage(TransformerStage):
         return model
 
     def objective(self, start: Checkpoint) -> Objective:
-        """The passage with the answer among all of a step."""
+        """The objective: find the passage with the answer among all passages of a step."""
         return self._of(EmbedderObjective, start.model)
 
 
 def is_transformer(base: str | None) -> bool:
-    """True for the folder or Hub id of a model of transformers that is no Mamba."""
+    """True for the folder or Hub id of a transformers model that is not a Mamba."""
     if base is None:
         return False
     config = read_json(current_files(locate(base)) / CONFIG)
@@ -296,5 +296,5 @@ def is_transformer(base: str | None) -> bool:
 
 
 def _network(model: Any) -> Any:  # noqa: ANN401
-    """The model of transformers, which is the first module of an embedding model."""
+    """The transformers model, which is in the first module of an embedding model."""
     return model[0].auto_model if isinstance(model, torch.nn.Sequential) else model
