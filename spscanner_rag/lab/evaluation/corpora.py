@@ -28,7 +28,7 @@ class Pool(NamedTuple):
 
 
 def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
-    """The segmenter for a scorer: for "sentence", a scanner's own if it has one, as published scanners do."""
+    """The segmenter for a scorer; for "sentence", that of the scanner in it, since published scanners differ."""
     own = segmenter_in(scorer) if unit == "sentence" else None
     return segmenter_of(unit) if own is None else own  # type: ignore[arg-type]  # checks the unit
 
@@ -182,7 +182,7 @@ def _answerable(documents: Sequence[Document]) -> int:
 
 
 def shortened(document: Document, characters: int) -> Document:
-    """Return the stretch of whole sentences, of at most ``characters``, with the most questions; the first of several.
+    """Return the (first) stretch of whole sentences, of at most ``characters``, with the most questions.
 
     It keeps the questions whose evidence lies within it. A document that is short enough is returned unchanged.
     """
@@ -201,7 +201,7 @@ def shortened(document: Document, characters: int) -> Document:
 def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -> tuple[int, int]:
     starts, ends = sentences
     last = np.searchsorted(ends, starts + characters, side="right") - 1
-    stops = ends[np.maximum(last, np.arange(len(starts)))]  # (sentences,): where the stretch that begins with each one ends
+    stops = ends[np.maximum(last, np.arange(len(starts)))]  # (sentences,): where a stretch from each ends
     held = np.zeros(len(starts), np.int64)
     for question in questions:
         if question.evidence:
@@ -228,10 +228,10 @@ def asked_of(corpus: Corpus, query: str, right: int, among: int | None) -> Seque
 def read_of(
     corpus: Corpus, query: str, asked: Sequence[int], first_stage: Scorer | str | None, most: int
 ) -> Sequence[int]:
-    """Of the documents asked, those that are read: at most ``most`` after a first stage, in the order of the corpus.
+    """The documents asked that are read, at most ``most`` after a first stage, in the order of the corpus.
 
     The first stage is None to read all of them, "bm25" for the index of the framework retrievers (sentences and
-    their surroundings), or a retriever, which ranks documents by its best chunk of each, as in a vector store. BM25
+    their surroundings), or a retriever, which ranks documents by their best chunk, as in a vector store. BM25
     leaves out documents that share no word with the question, however few are left.
     """
     if first_stage is None or len(asked) <= most:

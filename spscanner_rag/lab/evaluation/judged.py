@@ -1,4 +1,4 @@
-"""Corpora whose documents were judged for each query: BEIR's folders, their study, and TREC's files."""
+"""Corpora whose documents have judgements for each query: BEIR's folders, their study, and TREC's files."""
 
 import hashlib
 import json
@@ -34,8 +34,8 @@ class JudgedCorpus:
     """Documents, and queries with the grades of documents."""
 
     name: str
-    documents: tuple[Document, ...]  # sorted by their ids; the order decides between documents of equal score
-    queries: dict[str, str]  # texts by id, of those that have a relevant document
+    documents: tuple[Document, ...]  # sorted by id; the order breaks ties between documents of equal score
+    queries: dict[str, str]  # texts by id, of the queries with a relevant document
     qrels: Qrels  # above 0 is relevant
     left_out: int  # queries without a relevant document
 
@@ -48,8 +48,8 @@ def is_beir(folder: Path) -> bool:
 def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (either may be ``.gz``) and ``qrels/SPLIT.tsv``.
 
-    A document's text is its title, a line break and its text. `DataError` for anything that is missing, damaged
-    or twice there, a judgement of an unknown id, or if no query has a relevant document.
+    A document's text is its title, a line break and its text. `DataError` if anything is missing, damaged or
+    repeated, if a judgement has an unknown id, or if no query has a relevant document.
     """
     documents = []
     for doc_id, record in _records(folder, "corpus"):
@@ -64,8 +64,8 @@ def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
         if query not in queries or unknown:
             named = f"query {query!r:.80}" if query not in queries else f"document {unknown[0]!r:.80}"
             raise DataError(
-                f"{folder}: the judgements name the {named}, which is not there; expected only queries and "
-                "documents of the folder: is the corpus whole, and are the judgements its own?"
+                f"{folder}: the judgements name the {named}, which does not exist; expected only queries and "
+                "documents of the folder: is the corpus complete, and do the judgements belong to it?"
             )
     asked = {query for query, grades in qrels.items() if max(grades.values()) > 0 and queries[query].strip()}
     if not asked:
@@ -101,8 +101,8 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def judged_study_of(settings: Sequence[Setting], judged: JudgedCorpus, plan: Plan, seed: int = 0) -> Study:
-    """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`."""
-    queries = [  # on no document, but each with a name of its own
+    """The run that ranks the documents of a judged corpus for all its queries; see `corpus_study_of`."""
+    queries = [  # each has an empty document, which gives it a distinct name
         (Document(qid, judged.name, "", "", ()), Question(qid, text, ()))
         for qid, text in judged.queries.items()
     ]
@@ -123,7 +123,7 @@ def judged_study_of(settings: Sequence[Setting], judged: JudgedCorpus, plan: Pla
 
 
 def write_runs(records: Iterable[Record], settings: Iterable[Setting], folder: Path) -> None:
-    """Write the rankings of each setting as a run of TREC."""
+    """Write the rankings of each setting as a TREC run."""
     for setting in settings:
         plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", setting.label).strip("-.")[:80]
         name = f"{plain}-{hashlib.sha256(setting.label.encode()).hexdigest()[:6]}.trec"
@@ -134,8 +134,8 @@ def write_runs(records: Iterable[Record], settings: Iterable[Setting], folder: P
 def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:
     """Write rankings whole or not at all; ``ValueError`` for an id that is empty or contains white space.
 
-    trec_eval goes by the scores, in float32, and breaks ties by the names of documents; so a score that is not
-    below the one before is written as the next number below it, and the order is kept.
+    trec_eval sorts by the scores, in float32, and breaks ties by the names of documents. So, to keep the order, a
+    score that is not below the previous one is written as the next number below it.
     """
     lines = []
     name = "-".join(tag.split()) or "run"
@@ -155,7 +155,7 @@ def _records(folder: Path, name: str) -> Iterator[tuple[str, dict[str, object]]]
     for number, record in json_objects(path, expected):
         own = record.get("_id")
         if not isinstance(own, str) or own in known:
-            fault = "twice" if isinstance(own, str) else "that is no string"
+            fault = "twice" if isinstance(own, str) else "that is not a string"
             raise DataError(
                 f"{path}, line {number}: got the id {own!r:.80} {fault}; expected {expected}, each once"
             )

@@ -1,4 +1,4 @@
-"""The result of a run: its numbers, the tables that terminal, Markdown and HTML show, and its files."""
+"""The result of a run: its numbers, its files, and the tables that the terminal, Markdown and HTML show."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ from spscanner_rag.lab.evidence.calibration import (
 from spscanner_rag.lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 from spscanner_rag.text.escaping import markdown_text
 
-CHANCE = 0.05  # a difference with a smaller p is significant
+CHANCE = 0.05  # a difference with a smaller p value is significant
 
 Column = tuple[str, int | None]  # a metric and its k
 
@@ -51,7 +51,7 @@ _COSTS: dict[str, Column] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its title and an explanation."""
+    """A table with a title and an explanation."""
 
     title: str
     about: str  # one paragraph
@@ -61,7 +61,7 @@ class Table:
 
 
 def shown(cell: str | Estimate, interval: bool = True) -> str:
-    """A cell as text: a share in percent, with its interval if it has one and that is asked for."""
+    """A cell as text: a share in percent, with its interval if it has one and ``interval`` is true."""
     if isinstance(cell, str):
         return cell
     percent = f"{100 * cell['value']:.1f}"
@@ -82,9 +82,9 @@ class Result:
     rows: Sequence[Row]
     differences: Sequence[Difference]
     settings: Sequence[Setting]  # in the order of the tables
-    tables: Sequence[Table] = ()  # additional ones
+    tables: Sequence[Table] = ()  # additional tables
     files: Mapping[str, object] = field(default_factory=dict)  # contents of additional JSON files, by name
-    cutoffs: Sequence[int] = CUTOFFS  # numbers of units of the metrics
+    cutoffs: Sequence[int] = CUTOFFS  # the numbers of units k of the metrics
 
     @cached_property
     def _places(self) -> dict[tuple[str, str, str, int | None, str], Row]:
@@ -96,17 +96,17 @@ class Result:
 
     @property
     def middle(self) -> int:
-        """The cut-off 10, or the last one where 10 is none."""
+        """The cut-off 10, or the last cut-off if 10 is not one."""
         return 10 if 10 in self.cutoffs else self.cutoffs[-1]
 
     @cached_property
     def sources(self) -> list[str]:
-        """The sources, in the order of the rows, without the means over them."""
+        """The sources in the order of the rows, without the means over sources."""
         return list(dict.fromkeys(row["source"] for row in self.rows if row["source"] not in AVERAGES))
 
     @property
     def ranked(self) -> dict[str, Column]:
-        """The columns of metrics that depend on the ranking alone, with their names."""
+        """The columns of metrics that depend only on the ranking, by name."""
         recalls: dict[str, Column] = {f"recall@{k}": ("recall", k) for k in self.cutoffs}
         return recalls | {
             f"nDCG@{self.middle}": ("ndcg", self.middle),
@@ -116,7 +116,7 @@ class Result:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The columns of tables of evidence, with their names."""
+        """The columns of tables of evidence, by name."""
         few_and_many = {5, 50} if {5, 50} <= set(self.cutoffs) else {self.cutoffs[0], self.cutoffs[-1]}
         return {
             **self.ranked,
@@ -132,9 +132,9 @@ class Result:
 def table_of(
     result: Result, title: str, about: str, columns: Mapping[str, Column], sources: Sequence[str] = ()
 ) -> Table:
-    """A line for each setting of each source, default all and their means; the best shares are marked.
+    """A line for each setting on each of ``sources``, by default all and their means; the best shares are marked.
 
-    Columns without a number are left out, and the name of the source where there is one.
+    Columns without a number are left out, as is the column of sources if there is only one.
     """
     means = AVERAGES if len(result.sources) > 1 else ()
     sources = sources or [*result.sources, *means]
@@ -173,7 +173,7 @@ def _contest(row: Row) -> tuple[object, ...]:
 
 
 def evidence_table(result: Result) -> Table:
-    """What is found of the evidence, and what that costs."""
+    """How much of the evidence each setting finds, and what that costs."""
     about = (
         "Percent, with 95 % intervals. Recall in the best k units, or in so many tokens of the bundled "
         "checkpoint's tokenizer; possible: the recall of the k units that hold most of the evidence. Tokens of "
@@ -183,7 +183,7 @@ def evidence_table(result: Result) -> Table:
 
 
 def verdicts(result: Result) -> list[str]:
-    """What the recall of each pair of settings says, in words."""
+    """What the recall of each pair of settings shows, in words."""
     found = []
     for test in result.differences:
         if test["metric"] != f"recall@{result.middle}" or test["average"] != "macro":
@@ -194,7 +194,7 @@ def verdicts(result: Result) -> list[str]:
             better, worse, gain = worse, better, -gain
             low, high = None if high is None else -high, None if low is None else -low
         interval = "" if low is None else f" (95 % interval {points(low)} to {points(high)})"
-        # Of a handful of documents the interval is too narrow; the test, which flips their signs, knows.
+        # With a handful of documents the interval is too narrow, but the sign-flip test is still right.
         if low is None or low <= 0 or test["p_value"] >= CHANCE:
             found.append(
                 f"{better} or {worse}: {test['questions']:,} questions do not tell which finds more{interval}."
@@ -228,22 +228,22 @@ def documents_table(result: Result) -> Table:
         result,
         "The right document",
         "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
-        "and how often it is among the best k; its score is that of its best sentence or chunk. evidence@10: "
+        "and how often it is among the best k, by the score of its best sentence or chunk. evidence@10: "
         "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
-        "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
+        "intervals. Documents and tokens scored, and seconds, per question; indexes are made before the "
         "clock starts.",
         {"MRR": ("document_mrr", None), **found, "evidence@10": ("recall", 10), **_COSTS},
     )
 
 
 def rankings_table(result: Result, queries: int, documents: int, left_out: int) -> Table:
-    """How well each setting ranks judged documents, of which there are so many."""
+    """How well each setting ranks judged documents; the numbers are of the corpus."""
     left = f", {left_out:,} queries without a relevant one left out" if left_out else ""
     return table_of(
         result,
         "The ranking of documents",
         f"{queries:,} queries on {documents:,} documents of {result.sources[0]}{left}. Percent, with 95 % "
-        "intervals over queries. Documents and tokens scored, and seconds, for a query; an index is made before "
+        "intervals over queries. Documents and tokens scored, and seconds, per query; indexes are made before "
         "the clock starts.",
         result.ranked | _COSTS,
     )
@@ -260,8 +260,8 @@ def characters_table(result: Result) -> Table:
     return table_of(
         result,
         "The characters of the evidence",
-        "Percent, with 95 % intervals, of the best k units, as many as overlap the evidence, and of what fits "
-        "into so many characters. IoU: shared characters by those of either.",
+        "Percent, with 95 % intervals, for the best k units, as many as overlap the evidence, and for those that "
+        "fit into a number of characters. IoU: characters of both, divided by characters of either.",
         columns,
         ["macro"],
     )
@@ -276,7 +276,7 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
         body.append([corpus.source, *(f"{count:,}" for count in counts)])
     return Table(
         "The corpora",
-        "Questions asked, and those left out, because their words are also a question of another document, or "
+        "Questions asked, and questions left out because another document has a question in the same words, or "
         "because their evidence is not in the part of the document that is read.",
         ["source", "documents", "characters", "asked", "left out"],
         body,
@@ -284,14 +284,14 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
 
 
 class CalibrationRow(TypedDict):
-    """The calibration of one retriever on one source, or the "macro" or "micro" mean over all."""
+    """The calibration of one retriever on one source, or its "macro" or "micro" mean over all sources."""
 
     source: str
     retriever: str
     sentences: int
-    calibration_error: float | None  # None where no question is answerable
-    hit_rate: Estimate | None  # answerable questions
-    false_alarm_rate: Estimate | None  # unanswerable questions; None where there are none
+    calibration_error: float | None  # None if no question is answerable
+    hit_rate: Estimate | None  # of answerable questions; None if there are none
+    false_alarm_rate: Estimate | None  # of unanswerable questions; None if there are none
     auroc: float | None
     reliability: list[dict[str, float | None]]
 
@@ -299,9 +299,9 @@ class CalibrationRow(TypedDict):
 def calibration_rows(
     records: Iterable[Record], settings: Sequence[Setting], seed: int = 0
 ) -> list[CalibrationRow]:
-    """All rows of the calibration: sources in alphabetical order, then "macro", then "micro", of each setting.
+    """All rows of the calibration: for each setting, sources in alphabetical order, then "macro" and "micro".
 
-    The mean rates and AUROC are over the sources with both answerable and unanswerable questions, if any.
+    Mean rates and AUROC are over the sources with both answerable and unanswerable questions, if there are any.
     """
     rows = []
     calibrated = (record for record in records if record.highest is not None)
@@ -314,7 +314,7 @@ def calibration_rows(
 
 
 def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) -> list[Table]:
-    """The tables of a result, from `calibration_rows` and the labels of settings without probabilities."""
+    """The tables of a result, from `calibration_rows` and the labels of the settings without probabilities."""
     others = (
         f" Left out, since their scores are not probabilities: {', '.join(left_out)}." if left_out else ""
     )
@@ -322,9 +322,9 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
     rates = Table(
         "Calibration",
         f"Calibration error (ECE, {bins} bins) of the sentences of answerable questions; share of "
-        f"questions of which a probability of {THRESHOLD} or more says that the document answers them (without an "
-        "encoder of its own: that a sentence does), where it does (hits) and where it does not (false alarms); "
-        "AUROC of that probability, answerable against not. "
+        f"questions with a probability of {THRESHOLD} or more that the document answers them (without an "
+        "encoder of its own: that a sentence does), if it does (hits) and if it does not (false alarms); "
+        "AUROC of that probability, answerable questions against unanswerable ones. "
         f"Percent, with 95 % intervals.{others}",
         ["source", "retriever", "sentences", "calibration error", "hits", "false alarms", "AUROC"],
         [
@@ -342,7 +342,7 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
     )
     by_bin = Table(
         "Reliability",
-        "All sentences of answerable questions, by their probability: its mean, and the share that is relevant.",
+        "All sentences of answerable questions, by probability: its mean, and the share of relevant sentences.",
         ["probability", "retriever", "mean", "relevant", "sentences"],
         [
             [
@@ -432,7 +432,7 @@ def to_markdown(table: Table) -> str:
 
 
 def write_files(result: Result, out: Path) -> None:
-    """Write all files of a result except its page."""
+    """Write all files of a result except its HTML page."""
     content = {"results.json": result.rows, "differences.json": result.differences, **result.files}
     for name, value in content.items():
         write_whole(out / name, json.dumps(value, indent=1) + "\n")

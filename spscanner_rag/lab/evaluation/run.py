@@ -1,4 +1,4 @@
-"""Asks a retriever questions, of one document or of a corpus, and records how well it did and what it took."""
+"""Asks a retriever questions, of one document or of a corpus, and records how well it did and at what cost."""
 
 import platform
 import re
@@ -38,24 +38,24 @@ from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
-"""Ranks at which recall by place in the document is recorded; the last of each is the paper's setting."""
+"""Ranks at which recall by position in the document is recorded; the last of each is the paper's setting."""
 
 POSITION_BINS = 10  # equal parts of a document
 
-DOCUMENT_CUTOFFS = (1, 5, 10)  # ranks at which the right document of a corpus is looked for
+DOCUMENT_CUTOFFS = (1, 5, 10)  # cut-offs of the recall of a corpus's right document
 
-MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
+MOST_RANKED = 1000  # documents kept of a query's ranking, as in TREC's runs
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
-Scorers = Mapping[Setting, Scorer]  # of plain settings
+Scorers = Mapping[Setting, Scorer]  # by plain setting
 
 Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
 
 def documents_alone(questions: Mapping[str, Sequence[Asked]]) -> Iterator[Corpus]:
-    """Each document with its questions, from `sample_questions`, as a corpus of one."""
+    """Each document, with its questions from `sample_questions`, as a corpus of one."""
     for source, asked in questions.items():
         for document, own in by_document(asked):
             yield Corpus(source, (document,), [(document, question) for question in own])
@@ -66,37 +66,37 @@ class Plan:
     """How questions are asked of corpora, and what is measured."""
 
     first_stages: Sequence[str] = ("none",)  # or "bm25", or a retriever; "none" reads everything
-    read_documents: int = 10  # after a first stage, at most
-    among: int | None = None  # the documents that a question is asked of: all, or so many of the hardest
-    characters: int | None = None  # most of a document
-    cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
-    aggregation: Aggregation = "max"  # how a document is scored by its units
-    exact: bool = False  # evidence is measured by characters, too
+    read_documents: int = 10  # maximum after a first stage
+    among: int | None = None  # number of documents to ask a question of, the hardest; None for all
+    characters: int | None = None  # maximum characters of a document
+    cutoffs: Sequence[int] = CUTOFFS  # the numbers of units k of the metrics of evidence
+    aggregation: Aggregation = "max"  # how the scores of units become a document's score
+    exact: bool = False  # whether evidence is also measured by characters
 
 
 class Scored(NamedTuple):
-    """The documents that were scored for a question, the logits, and what they cost."""
+    """The documents that were scored for a question, their logits, and what scoring cost."""
 
     read: Sequence[int]  # numbers of the documents that were read
-    logits: list[NDArray[np.float32]]  # (units,) of each
+    logits: list[NDArray[np.float32]]  # (units,) for each document
     costs: dict[str, float]  # metrics
-    answerable: float | None = None  # of a document alone, where the scorer says how probably it answers
+    answerable: float | None = None  # probability that a single document answers, if given
 
 
 @dataclass(frozen=True)
 class Ask:
     """All questions of a run that one setting is asked.
 
-    Each is asked of a corpus by itself, or, if not ``together``, all questions on a document of it alone, in one
-    call. With ``calibrate``, the sigmoids of the scores are probabilities, and the questions may include
-    unanswerable ones. With ``qrels`` the questions are queries, for which the documents are ranked.
+    If ``together``, each question is asked separately, of a whole corpus; otherwise all questions on a document
+    are asked of that document alone, in one call. With ``calibrate``, sigmoids of scores are probabilities, and
+    questions may be unanswerable. With ``qrels``, questions are queries, for which documents are ranked.
     """
 
-    setting: Setting  # that the records name
-    scorer: Setting  # the plain setting, whose scorer is asked
-    corpora: Callable[[], Iterable[Corpus]]  # those of single documents are made one by one: few are held
+    setting: Setting  # the one that the records name
+    scorer: Setting  # the plain setting whose scorer is asked
+    corpora: Callable[[], Iterable[Corpus]]  # single documents are made one by one, so that few are in memory
     plan: Plan = Plan()
-    stage: Setting | str | None = None  # the first stage, as in `read_of`, or whose scorer it is
+    stage: Setting | str | None = None  # the first stage, as in `read_of`, or the setting whose scorer it is
     together: bool = False
     calibrate: bool = False
     qrels: Qrels | None = None
@@ -109,7 +109,7 @@ class Ask:
         file: RecordFile,
         progress: Progress | None = None,
     ) -> None:
-        """Ask all questions that have no record in the file; fills ``titles`` by the texts being read."""
+        """Ask all questions without a record in the file; ``titles`` gets the titles of the texts being read."""
         done, every = 0, sum(len(corpus.asked) for corpus in self.corpora())
         found = self._of_evidence if self.qrels is None else self._of_ranking
         for corpus in self.corpora():
@@ -127,7 +127,7 @@ class Ask:
     def score(self, scorers: Scorers, corpus: Corpus, queries: Sequence[str], right: int = 0) -> list[Scored]:
         """Score the documents that are read for each query; ``right`` is the number of the right one, if known.
 
-        The queries share their time equally. Texts are cut, and indexes of a corpus made, before the clock starts.
+        The queries share the measured time equally; cutting texts and indexing a corpus are not in it.
         """
         scorer, plan = scorers[self.scorer], self.plan
         units = corpus.units(self.setting.unit, scorer)
@@ -155,7 +155,7 @@ class Ask:
     def _of_evidence(
         self, scorers: Scorers, corpus: Corpus, asked: Sequence[Asked], count_tokens: CountTokens
     ) -> Iterator[Record]:
-        """The records of questions on one document; none for evidence without a sentence, only white space."""
+        """The records of questions on one document, without those whose evidence is only white space."""
         document = asked[0][0]
         right = corpus.numbers[document.doc_id]
         sentences = Spans.of(corpus.units("sentence").units(right))
@@ -226,7 +226,7 @@ class Ask:
 def _calibration(
     highest: float | None, pool: Pool, scores: NDArray[np.floating], question: Question
 ) -> dict[str, Any]:
-    """The probability of an answer and, if there is evidence, the bins of the sentences' probabilities."""
+    """The probability of an answer and, for an answerable question, the bins of the sentences' probabilities."""
     probabilities = sigmoid(scores)
     found: dict[str, Any] = {"highest": float(probabilities.max(initial=0.0)) if highest is None else highest}
     if question.answerable:
@@ -238,11 +238,11 @@ def _calibration(
 def measure(
     units: Pool, scores: NDArray[np.floating], evidence: Spans, cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[str, float]:
-    """All metrics of one question, such as "recall@10", from 0 to 1, and tokens of the best k units.
+    """All metrics of one question, such as "recall@10", from 0 to 1, and the tokens of the best k units.
 
     Recall is the share of evidence sentences that lie at least half inside the best k units; "best_recall" is the
-    recall of the k units that hold most of them. A unit counts as relevant for precision, nDCG, success and MRR
-    if it holds at least half of an evidence sentence; without one they are 0.
+    recall of the k units that hold the most evidence sentences. A unit is relevant for precision, nDCG, success
+    and MRR if it holds at least half of an evidence sentence; these are 0 if no unit does.
     """
     held = np.zeros(len(units.spans.starts), np.int64)  # evidence sentences in each unit
     for start, end in zip(*evidence, strict=True):
@@ -253,18 +253,18 @@ def measure(
         ranks = evidence_ranks(units.spans, order, evidence)
         metrics |= {f"{name}@{k}": float((ranks <= k).mean()) for k in cutoffs}
     measured = ranking_metrics(scores, held > 0, cutoffs, missed=() if held.any() else (1.0,))
-    # recall is of sentences, and err for graded documents
+    # recall is measured by sentences above, and ERR is for graded documents
     metrics |= {name: v for name, v in measured.items() if not name.startswith(("recall@", "err@"))}
     budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
     metrics |= {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
-    tokens = units.tokens[best_first(scores)]  # common ones of overlapping units count each
+    tokens = units.tokens[best_first(scores)]  # tokens that units share count in each
     return metrics | {f"tokens@{k}": int(tokens[:k].sum()) for k in cutoffs}
 
 
 def answer_metrics(
     scorer: Scorer, question: Question, text: str, ranked: Sequence[Unit], cutoffs: Sequence[int]
 ) -> dict[str, float]:
-    """Whether a right answer is in the best of the ``ranked`` units, by their number and by their words."""
+    """Whether a right answer is in the best of the ``ranked`` units, by number of units and by number of words."""
     texts = [text[unit.start : unit.end] for unit in ranked]
     found = {
         "answer_recall": answer_recall_at(texts, question.answers, cutoffs),
@@ -277,7 +277,7 @@ def answer_metrics(
 
 
 def within(units: Spans, evidence: Iterable[tuple[int, int]]) -> Spans:
-    """The parts of evidence that lie in units, each character once: white space between units is in none."""
+    """The parts of evidence inside units, each character once; white space between units is outside."""
     held, wanted = np.zeros((2, int(units.ends.max(initial=0)) + 2), bool)
     for marks, spans in ((held, zip(*units, strict=True)), (wanted, evidence)):
         for start, end in spans:
@@ -289,7 +289,7 @@ def within(units: Spans, evidence: Iterable[tuple[int, int]]) -> Spans:
 def document_metrics(
     scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
 ) -> dict[str, float]:
-    """Reciprocal rank and recall@1, 5 and 10 of the right document; 0 if it has no scores, (units,)."""
+    """Reciprocal rank and recall@1, 5 and 10 of the right document, 0 if it was not read; scores: (units,)."""
     names = ["mrr", *(f"recall@{k}" for k in DOCUMENT_CUTOFFS)]
     best = np.array([document_score(values, aggregation) for values in scores])
     found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS) if any(right) else {}
@@ -299,7 +299,7 @@ def document_metrics(
 def graded_metrics(
     ranking: Sequence[str], grades: Mapping[str, int], cutoffs: Sequence[int]
 ) -> dict[str, float]:
-    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr" of ids, best first, as trec_eval defines them.
+    """Metrics of a ranking of ids, best first, such as "ndcg@10", "recall@100", "map" and "mrr", as in trec_eval.
 
     Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0.
     """
@@ -313,9 +313,9 @@ def graded_metrics(
 def recall_by_position(
     sentences: Spans, ranks: NDArray[np.int64], k: int, characters: int
 ) -> dict[str, float]:
-    """The share of the evidence sentences among the best k in each tenth of the document that has any (Figure 13).
+    """The share of evidence sentences among the best k, in each tenth of the document that has any (Figure 13).
 
-    A sentence counts in the part that its middle is in.
+    A sentence counts in the tenth that contains its middle.
     """
     places = (sentences.starts + sentences.ends) * POSITION_BINS // (2 * characters)
     there = np.bincount(places, minlength=POSITION_BINS)
@@ -327,7 +327,7 @@ def recall_by_position(
 
 
 class PeakMemory:
-    """Measures the peak memory of this process, on Linux; the kernel keeps one peak, which a new object resets."""
+    """Measures the peak memory of this process, on Linux. A new object resets the kernel's only peak."""
 
     def __init__(self) -> None:
         try:
@@ -337,7 +337,7 @@ class PeakMemory:
             self._known = False
 
     def megabytes(self) -> float | None:
-        """Megabytes of resident memory at the peak, models included; None where the system does not report it."""
+        """Megabytes of resident memory at the peak, models included; None if the system does not report it."""
         found = _PEAK.search(_STATUS.read_text(encoding="ascii")) if self._known else None
         return None if found is None else int(found[1]) * 1024 / 1e6
 

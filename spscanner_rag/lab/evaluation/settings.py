@@ -12,7 +12,7 @@ from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.units import Unit
 
 CONTEXTS = {"sentence alone": 1, "chunk of 1,024 tokens alone": 1024}
-"""Tokens of the texts that a scanner reads, by variant: what is context worth (the paper's Figure 4)?."""
+"""Tokens in the texts that a scanner reads, by variant: they measure what context is worth (Figure 4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Setting:
     """A retriever and the unit that it ranks."""
 
     retriever: str  # its name on the command line
-    unit: str = "sentence"  # or "chunk", "passage", "document"; "" for what ranks nothing
+    unit: str = "sentence"  # or "chunk", "passage", "document"; "" if it ranks nothing
     variants: tuple[str, ...] = ()  # changes to the plain setting, such as "sentence alone"
 
     @property
     def name(self) -> str:
-        """Retriever and variants; the value of "retriever" in the files of a run."""
+        """Retriever and variants: the value of "retriever" in the files of a run."""
         return ", ".join((self.retriever, *self.variants))
 
     @property
@@ -42,15 +42,15 @@ class Setting:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the scores are probabilities, as all scores of a scanner are, here or behind a server."""
+        """Whether the scores are probabilities, as those of a scanner are, local or behind a server."""
         return NameParts.of(self.retriever).kind in ("scanner", "remote")
 
     @property
     def has_index(self) -> bool:
-        """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do.
+        """Whether it looks questions up in an index that it has made of the texts, as BM25 and dense do.
 
-        BlockSearch does too: it keeps the keys and values of all documents. So does a cascade whose first stage
-        does. A scanner, here or behind a server, reads the texts anew.
+        So does BlockSearch, which keeps the keys and values of all documents, and a cascade whose first stage has
+        an index. A scanner, local or behind a server, reads the texts for each question.
         """
         name = NameParts.of(self.retriever)
         if name.kind == "cascade":
@@ -61,25 +61,25 @@ class Setting:
 
 
 def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
-    """Every retriever with every unit that it ranks."""
+    """Every retriever with each unit that it ranks."""
     return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]
 
 
 def ablations(settings: Sequence[Setting]) -> list[Setting]:
-    """Each scanner that a run compares, else the bundled one, with both shorter contexts."""
+    """The scanners that a run compares, or else the bundled one, each with both shorter contexts."""
     names = dict.fromkeys(s.retriever for s in settings if NameParts.of(s.retriever).kind == "scanner")
     return [Setting(name, variants=(variant,)) for name in names or ["scanner"] for variant in CONTEXTS]
 
 
 class Chunked:
-    """Scores every chunk of whole units as a text of its own, with its own lexical statistics.
+    """Scores every chunk of whole units as a separate text, with lexical statistics of the chunk alone.
 
-    A unit of more than ``max_tokens`` is a chunk of its own, so with 1 every unit is.
+    A unit of more than ``max_tokens`` is a chunk by itself; so with 1, every unit is.
     """
 
     def __init__(self, scanner: Scanner, max_tokens: int) -> None:
         self.scanner, self.max_tokens = scanner, max_tokens
-        self.scorers = (scanner,)  # whose units are scored
+        self.scorers = (scanner,)  # its units are scored
 
     def score_units(
         self, query: str, text: str, units: Sequence[Unit], *, cancelled: Cancelled = never
@@ -90,7 +90,7 @@ class Chunked:
         return np.concatenate([np.empty(0, np.float32), *logits])
 
     def _chunks(self, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
-        """Successive runs of units, each as long as ``max_tokens`` allows."""
+        """Consecutive runs of units, each as long as ``max_tokens`` allows."""
         first = tokens = 0
         for number, unit in enumerate(units):
             own = self.scanner.count_tokens(unit.model_text)
@@ -104,8 +104,8 @@ class Chunked:
 
 def _cut_out(text: str, units: Sequence[Unit]) -> tuple[str, list[Unit]]:
     begin, end = units[0].start, units[-1].end
-    reads = [unit.model_text for unit in units]  # reference units are not read as the text has them
+    reads = [unit.model_text for unit in units]  # in reference units it differs from the document's
     reads[0] = reads[0].lstrip()
-    reads[-1] = reads[-1].rstrip()  # perhaps the same one
+    reads[-1] = reads[-1].rstrip()  # may be the same unit
     moved = ((unit.start - begin, unit.end - begin) for unit in units)
     return text[begin:end], [Unit(*span, read) for span, read in zip(moved, reads, strict=True)]

@@ -263,7 +263,7 @@ def _resampled_means(samples: Mapping[str, Sample], average: Average, seed: int)
 
 
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
-    """Two-sided p value of the sum of ``parts``, (documents,), under random signs; exact for up to ``flips`` ways."""
+    """Two-sided p value of the sum of ``parts``, (documents,), under random signs; exact up to ``flips`` ways."""
     # a flip whose sum differs only by rounding is as extreme as the sum found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
     exact = len(parts) < 63 and 2 ** len(parts) <= flips

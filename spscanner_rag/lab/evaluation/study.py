@@ -57,7 +57,7 @@ class Study:
         return list(dict.fromkeys(ask.stage for ask in self.asks if isinstance(ask.stage, Setting)))
 
     def result(self, records: Sequence[Record]) -> Result:
-        """Rows of metrics, paired tests of the first setting against each other one, and the study's own tables."""
+        """Rows of metrics, paired tests of the first setting against each other, and the study's own tables."""
         settings = [ask.setting for ask in self.asks]
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)

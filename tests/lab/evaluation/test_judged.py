@@ -133,9 +133,9 @@ def test_ir_measures_agrees_on_our_run_files(
     [
         ({"corpus": []}, "corpus.jsonl: expected at least one document"),
         ({"corpus": [{"_id": "d0", "text": "a"}] * 2}, "line 2: got the id 'd0' twice"),
-        ({"corpus": [{"_id": 3, "text": "a"}]}, "got the id 3 that is no string"),
+        ({"corpus": [{"_id": 3, "text": "a"}]}, "got the id 3 that is not a string"),
         ({"corpus": [{"text": "a"}]}, "expected a JSON object with _id and text"),
-        ({"qrels": [("q0", "d99", 1)]}, "the judgements name the document 'd99', which is not there"),
+        ({"qrels": [("q0", "d99", 1)]}, "the judgements name the document 'd99', which does not exist"),
         ({"qrels": [("q99", "d1", 1)]}, "the judgements name the query 'q99'"),
         ({"qrels": [("q0", "d1", 1), ("q0", "d1", 2)]}, "document 'd1' is judged twice for query 'q0'"),
         ({"qrels": [("q0", "d1", "high")]}, "line 2: expected query, document, grade, got 'q0 d1 high'"),
