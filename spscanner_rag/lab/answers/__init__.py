@@ -1,1 +1,1 @@
-"""Answers of a language model to questions, and how they are judged."""
+"""A language model's answers to questions, and how they are judged."""

@@ -1,4 +1,4 @@
-"""Answers of a language model to questions on documents: prompts, replies, and scores by words and by a judge."""
+"""A language model's answers to questions on documents: prompts, replies, and scores by words and by a judge."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.tokenization import window_ranges
 
 WINDOW_TOKENS = 120_000
-"""The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""
+"""The paper's windows over a whole document; each begins half a window, 60,000 tokens, after the previous one."""
 
 WHOLE_DOCUMENT = Setting("whole document", "")
 """Answers from the full context: the direct-answer baseline of the paper's appendix E.3."""
@@ -39,10 +39,10 @@ WHOLE_DOCUMENT = Setting("whole document", "")
 SCORES = ("accuracy", "token_f1", "exact_match")
 
 PAPER_UNITS = {"sentence": 50, "chunk": 5}
-"""How many of the best units the model reads; other kinds of units are given ten."""
+"""How many of the best units the model reads; of other kinds of units, it reads ten."""
 
 Contexts = Callable[[Document, Question], Sequence[str]]
-"""Gives the text that a question is answered from, or its windows."""
+"""Returns the text that a question is answered from, or the windows of a long one."""
 
 AnswerLength = Literal["phrase", "sentence", "paragraph"]
 
@@ -99,7 +99,7 @@ def answer_prompt(
 def window_prompt(
     question: str, window: str, place: str, choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
-    """The prompt for an answer from one window, such as "2 of 3", of a document too long to be read at once."""
+    """The prompt for an answer from one window, such as "2 of 3", of a document too long to read at once."""
     instructions = (
         f"Answer a question from part {place} of a long document; neighbouring parts overlap. If this part does "
         "not hold the answer, say so, and say what in it bears on the question."
@@ -111,7 +111,7 @@ def window_prompt(
 def aggregation_prompt(
     question: str, replies: Sequence[str], choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
-    """The prompt that makes one answer from the replies to the windows of a document."""
+    """The prompt that combines the replies to the windows of a document into one answer."""
     instructions = (
         "A long document was read in overlapping parts, and a question was answered from each part alone, with "
         "reasons. Weigh these answers against each other and give the answer for the whole document. A "
@@ -122,13 +122,13 @@ def aggregation_prompt(
 
 
 def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
-    """The prompt for the judge; question, options and both answers are fenced as documents are."""
+    """The prompt for the judge; question, options and both answers are fenced, as documents are."""
     answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
     return _prompt(_CHOICE_RULES if choices else _FREEFORM_RULES, question, choices, answers, _CLOSING)
 
 
 def answer_in(reply: str) -> tuple[str, bool]:
-    """The answer, a reply's first line after its last ``ANSWER:`` or all of it, and whether it was marked."""
+    """The answer in a reply, and whether it was marked: the first line after the last ``ANSWER:``, or else all."""
     reply = without_thoughts(reply)
     marks = list(_ANSWER.finditer(reply))
     if not marks:
@@ -137,11 +137,11 @@ def answer_in(reply: str) -> tuple[str, bool]:
 
 
 def decision_in(reply: str) -> bool | None:
-    """The judge's decision: True for YES, False for NO, None if there is none or it is not clear.
+    """The judge's decision: True for YES, False for NO, None if there is none or it is unclear.
 
-    A decision is the word DECISION, a colon (or dash, or "is"), and YES or NO as a word of its own. If a reply
+    A decision is the word DECISION, a colon (or dash, or "is"), and YES or NO as a separate word. If a reply
     contains both, as when the judge quotes the candidate, only a decision that ends the reply counts. A reply of
-    only YES or NO counts too.
+    only YES or NO also counts.
     """
     reply = without_thoughts(reply)
     if bare := _BARE.fullmatch(reply):
@@ -176,17 +176,17 @@ def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none:
 
 
 def exact_match(answer: str, references: Iterable[str]) -> float:
-    """1.0 if the answer equals one of the references once both are `normalized`, else 0.0."""
+    """1.0 if the answer equals one of the references when both are `normalized`, else 0.0."""
     return float(normalized(answer) in map(normalized, references))
 
 
 def token_f1(answer: str, references: Iterable[str]) -> float:
-    """F1 of the `normalized` words of an answer and its nearest reference, repetitions counted: 0 to 1."""
+    """F1 of the `normalized` words of an answer and its nearest reference, counting repetitions: 0 to 1."""
     return max(_f1(normalized(answer).split(), normalized(each).split()) for each in references)
 
 
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
-    """The option, from 0, whose letter or words an answer gives; None if it is none, several or unclear."""
+    """The option, from 0, whose letter or words an answer gives; None if it gives none or several."""
     words = [words_of(choice) for choice in choices]
     by_words = {i for i, own in enumerate(words) if own and own == words_of(answer)}
     picks = by_words | _by_letter(answer, words)
@@ -194,7 +194,7 @@ def choice_in(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _by_letter(answer: str, words: Sequence[str]) -> set[int]:
-    """The option whose letter an answer gives, and any other option whose words or letter follow it."""
+    """The option whose letter an answer gives, and any other option whose words or letter come after it."""
     letters = ascii_uppercase[: len(words)]
     pick = _PICK.search(answer)
     if pick is None or pick[1].upper() not in letters:
@@ -217,11 +217,11 @@ def _f1(answer: list[str], reference: list[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """The scores of one question; all are None if the model failed, be it for a single window of several."""
+    """The scores of one question; all are None if the model failed, even if on only one of several windows."""
 
     answer: str | None  # None if the model failed
     error: str | None  # why it failed
-    marked: bool  # False if the reply did not mark its answer as asked, so that all of it is the answer
+    marked: bool  # False if the reply did not mark its answer as asked; then all of the reply is the answer
     token_f1: float | None  # 0 to 1; None for a multiple-choice question
     exact_match: float | None  # 0 or 1; for a multiple-choice question, 1 if the right option was picked
     correct: bool | None  # True if the judge says YES for any reference, False if NO for all, else None
@@ -236,9 +236,9 @@ def answer_score(
     judge: LanguageModel | None,
     asker: Asker,
 ) -> AnswerScore:
-    """Let a language model answer a question, and score the answer; without a judge by its words alone.
+    """Let a language model answer a question, and score the answer; without a judge, by its words alone.
 
-    ``contexts`` are the text to answer from, or windows to combine the answers of. One match with a right answer
+    ``contexts`` has the text to answer from, or windows whose answers are combined. One match with a right answer
     is enough. The paper's script sets the judge's temperature to 0 and asks for a sentence or a paragraph,
     depending on the benchmark; "phrase" suits token F1 and exact match against short answers.
     """
@@ -255,7 +255,7 @@ def answer_score(
     if judge is None:
         return AnswerScore(text, None, marked, f1, match, None)
     prompts = (judge_prompt(question.text, reference, text, choices) for reference in references)
-    judged = tuple(asker.reply(judge, prompt) for prompt in prompts)  # one for each, as in the paper
+    judged = tuple(asker.reply(judge, prompt) for prompt in prompts)  # one per reference, as in the paper
     decisions = [None if each.text is None else decision_in(each.text) for each in judged]
     correct = True if True in decisions else None if None in decisions else False
     return AnswerScore(text, None, marked, f1, match, correct, judged)
@@ -264,7 +264,7 @@ def answer_score(
 def _reply(
     question: Question, contexts: Sequence[str], length: AnswerLength, model: LanguageModel, asker: Asker
 ) -> Reply:
-    """The reply to a question; those from several windows are joined by one more prompt, if none failed."""
+    """The reply to a question; another prompt combines the replies to several windows, if none failed."""
     count, asked = len(contexts), (question.choices, length)
     if count == 1:
         return asker.reply(model, answer_prompt(question.text, contexts[0], *asked))
@@ -278,7 +278,7 @@ def _reply(
 
 
 def references_of(answers: Iterable[str]) -> tuple[str, ...]:
-    """The different answers among these, in order, without blank ones."""
+    """The distinct answers among these, in order, without blank ones."""
     return tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
 
 
@@ -287,12 +287,12 @@ def document_windows(
 ) -> tuple[str, ...]:
     """A document as half-overlapping windows of whole sentences; a document that fits is one window.
 
-    The last window may have one token more than ``window_tokens``, and a longer sentence is a window of its
-    own. Leave room in the model's context for the question and the reply.
+    The last window may have one token more than ``window_tokens``, and a longer sentence is a window by itself.
+    Leave room in the model's context for the question and the reply.
     """
     count = resolve_counter(count_tokens)
     units = SentenceSegmenter().segment(text)
-    # Each sentence with the white space after it, so that the windows cover the whole document.
+    # A sentence includes the white space after it, so that the windows cover the whole document.
     starts = [0, *(unit.start for unit in units[1:])]
     ends = [*starts[1:], len(text)]
     lengths = [max(1, count(text[start:end])) for start, end in zip(starts, ends, strict=True)]
@@ -303,7 +303,7 @@ def document_windows(
 
 
 class AnswerSet(NamedTuple):
-    """The answers from what a setting finds, and the prompts and tokens of the model and of the judge."""
+    """The answers from the text that a setting finds, and the prompts and tokens of the model and of the judge."""
 
     setting: Setting
     answers: tuple[tuple[Document, Question, AnswerScore], ...]  # in the order of the questions
@@ -318,9 +318,9 @@ def retriever_contexts(
     best: int | None = None,
     words: int | None = None,
 ) -> Contexts:
-    """Gives the best units in their order: ``best``, else the paper's 50 sentences or 5 chunks. Fills ``titles``.
+    """Give the ``best`` units, by default the paper's 50 sentences or 5 chunks, in text order; fill ``titles``.
 
-    With ``words`` it is so many words of the best units, the best first, as in EM@l of Dense X Retrieval (Chen et
+    With ``words``, give that many words of the best units, best first, as in EM@l of Dense X Retrieval (Chen et
     al., 2024).
     """
     segmenter = segmenter_for(setting.unit, scorer)
@@ -351,8 +351,8 @@ def questions_with_answers(questions: Mapping[str, Sequence[AskedQuestion]]) -> 
     ]
     if not found:
         raise ValueError(
-            "--answers: got questions without right answers to compare with; expected a list of them under "
-            "'answers' of at least one question"
+            "--answers: got questions without right answers to compare with; expected a list of right answers "
+            "under 'answers' of at least one question"
         )
     return found
 
@@ -369,9 +369,9 @@ def answer_from(
 ) -> AnswerSet:
     """Score a model's answers to `questions_with_answers` from ``contexts``; ``progress`` gets the questions done.
 
-    Without a ``length`` each is asked for in the form that its question names, else in a sentence.
+    Without ``length``, each answer is requested in its question's ``answer_form``, or else in a sentence.
     """
-    asker = replace(asker, stop=Event())  # counts anew
+    asker = replace(asker, stop=Event())  # a copy, which counts from zero
 
     def scored(task: tuple[Question, Sequence[str]]) -> AnswerScore:
         form: AnswerLength = length or task[0].answer_form or "sentence"  # type: ignore[assignment]
@@ -390,7 +390,7 @@ def answer_from(
 def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
     """Rows as in ``results.json`` of "accuracy", "token_f1" and "exact_match", over the answers that have them.
 
-    Those of "accuracy_by_length" and the like have the first length of a bin as ``k`` (the paper's Figure 3).
+    In rows of "accuracy_by_length" and the like, ``k`` is the first length of a bin (the paper's Figure 3).
     """
     records = []
     for own in sets:
@@ -405,7 +405,7 @@ def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
 
 
 def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) -> list[Table]:
-    """A line for each set with macro means and what its answers took, and for each set and length of documents."""
+    """Tables with a line per set, its macro means and costs, and a line per set and length of documents."""
     result = Result(rows, (), [own.setting for own in sets])
     body: list[list[str | Row]] = []
     for own in sets:
@@ -415,9 +415,9 @@ def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) 
         counts = (len(own.answers), failed, undecided, own.answering.prompts, *own.answering.usage)
         body.append([own.setting.label, *scores, *(f"{count:,}" for count in counts)])
     about = (
-        "Macro means in percent, with 95 % intervals, without the answers that failed and, for accuracy, without "
-        "those that the judge did not decide. Prompts are those for answers, without the judge's; tokens of "
-        "o200k_base."
+        "Macro means in percent, with 95 % intervals, without failed answers and, for accuracy, without answers "
+        "that the judge did not decide. Prompts and their tokens (o200k_base) are those for answers, without the "
+        "judge's."
     )
     counted = ["questions", "failed", "undecided", "prompts", "prompt tokens", "reply tokens"]
     by_length: list[list[str | Row]] = []
@@ -426,7 +426,7 @@ def answer_tables(sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool) 
             found = [result.find(own.setting, f"{name}_by_length", edge, "macro") for name in SCORES]
             if any(found):
                 by_length.append([own.setting.label, f"{edge:,}", *(row or "-" for row in found)])
-    lengths = "Macro means in percent of the documents from so many characters on, up to the next line's."
+    lengths = "Macro means in percent, for documents from this many characters up to the next line's."
     return [
         Table("Answers", about, ["answers from", *SCORES, *counted], body),
         Table("Answers by length", lengths, ["answers from", "characters", *SCORES], by_length),
@@ -449,7 +449,7 @@ def answer_lines(sets: Iterable[AnswerSet]) -> Iterator[dict[str, object]]:
 
 
 def counts_of(own: AnswerSet) -> dict[str, object]:
-    """What a set of answers was asked: prompts and tokens of the model and of the judge, as JSON."""
+    """What a set of answers took, as JSON: prompts and tokens of the model and of the judge."""
     asked = {"answering": own.answering, "judging": own.judging}
     return {"answers_from": own.setting.label} | {
         name: {"prompts": each.prompts, **each.usage._asdict()} for name, each in asked.items()

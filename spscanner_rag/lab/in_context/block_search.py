@@ -33,10 +33,10 @@ _LOGGER = logging.getLogger(__name__)
 class BlockSearch(Baseline):
     """BlockSearch: in-context retrieval with attention in blocks; each unit is a document with a code.
 
-    All units of the texts that a query is asked of at once, at most 10,000, are one corpus, which is read once;
-    the last ``keep_texts`` corpora are kept. The five units with the most probable codes have the log-odds of
-    their probability; all others follow in the order of their routing score R. Units of more than 300 tokens
-    are cut, and a log message says how many. ``model`` is a folder of a Qwen3 model, or one that
+    All units of the texts that a query is asked of together, at most 10,000, are one corpus, which is read once;
+    the last ``keep_texts`` corpora are kept. The five units with the most probable codes get the log-odds of
+    their probability; all others follow in the order of their routing score R. Units of more than 300 tokens are
+    cut, and a log message says how many. ``model`` is the folder of a Qwen3 model, or a folder that
     `BlockSearchModel.save` wrote.
     """
 
@@ -61,7 +61,7 @@ class BlockSearch(Baseline):
         self._corpora: TextCache[DocumentKeys] = TextCache(keep_texts)
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> list[Scores]:
-        """The numbers of `logits_of`, (units,) for each text; the texts of one query are one corpus."""
+        """The numbers of `logits_of`, (units,) for each text; all texts of a query are one corpus."""
         asked: dict[str, list[int]] = {}
         for number, (query, _, units) in enumerate(requests):
             if units:
@@ -95,10 +95,10 @@ class Found(NamedTuple):
 
     best: NDArray[np.int64]  # (at most BEST,) numbers of documents, the most probable code first
     log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
-    routing: NDArray[np.float64]  # (documents,): R, by which all others follow
+    routing: NDArray[np.float64]  # (documents,): R, which orders all others
 
     def order(self) -> NDArray[np.int64]:
-        """Return all documents, the best first: (documents,)."""
+        """Return the numbers of all documents, best first: (documents,)."""
         others = np.argsort(-self.routing, kind="stable")
         return np.concatenate([self.best, others[~np.isin(others, self.best)]])
 
@@ -113,8 +113,8 @@ def read_corpus(
 ) -> DocumentKeys:
     """Read documents once, for any number of queries.
 
-    ``cut`` of the result counts the documents of more than 300 tokens. ``between`` is called between batches,
-    and may raise. ``ValueError`` without documents, or for more than there are codes.
+    ``cut`` of the result counts the documents of more than 300 tokens. ``between`` is called before each batch,
+    and may raise. ``ValueError`` without documents, or for more documents than there are codes.
     """
     if not texts:
         raise ValueError("got an empty corpus; expected at least one document")
@@ -135,8 +135,8 @@ def search(
 ) -> Found:
     """Decode the ``best`` most probable codes of documents by beam search; all others follow by R.
 
-    The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only
-    prefixes that a document's code has are continued.
+    The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only prefixes
+    of a document's code are continued.
     """
     number_of = {digits_of(code): number for number, code in enumerate(documents.codes.tolist())}
     read = model.read_queries(model.query_ids(query), documents)
@@ -168,7 +168,7 @@ def search(
 def logits_of(found: Found) -> NDArray[np.float32]:
     """Return one number for each document, in the order of `Found.order`: (documents,).
 
-    The best have the log-odds of their codes' probabilities; the others lie in the unit below the lowest of these.
+    The best have the log-odds of their codes' probabilities; the others are less than 1 below the lowest of these.
     """
     order = found.order()
     best = log_odds(np.exp(found.log_probabilities)).astype(np.float64)

@@ -26,7 +26,7 @@ from spscanner_rag.text.units import readable
 
 DIGITS: Final = 4
 MOST_DOCUMENTS: Final = 10**DIGITS
-DOCUMENT_TOKENS: Final = 300  # tokens of a document, its codes included; the positions of a query begin here
+DOCUMENT_TOKENS: Final = 300  # in a document, including its codes; the positions of a query begin here
 
 INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
 
@@ -41,7 +41,7 @@ Codes = Literal["random", "position"]
 
 
 class Layout(NamedTuple):
-    r"""Lays documents and queries out as tokens; each digit of a code is a token of its own.
+    r"""Lays documents and queries out as tokens; each digit of a code is a separate token.
 
     A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct: {instruction}\nQuery:
     {query}\nAnswer: ``, and the four digits follow.
@@ -54,24 +54,24 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
-        """Take the ids that the model's configuration has for the first and the last token, which must be known.
+        """Take the ids of the first and the last token from the model's configuration; it must have the last one.
 
-        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning too.
+        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning as well.
         """
         if end is None:
             raise ValueError(
-                "the model's configuration has no eos_token_id; expected the token that ends a document"
+                "the model's configuration has no eos_token_id; expected the id of the token that ends a document"
             )
         digits = [tokenizer.token_to_id(str(digit)) for digit in range(10)]
         if None in digits:
             raise ValueError(
-                f"the tokenizer has no token {digits.index(None)!r}; expected one for each of the ten digits, "
-                "of which codes are made"
+                f"the tokenizer has no token {digits.index(None)!r}; expected one for each of the ten digits "
+                "that codes consist of"
             )
         return cls(tokenizer, end if begin is None else begin, end, tuple(d for d in digits if d is not None))
 
     def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
-        """The tokens of a document with its code, and whether its text was cut to `DOCUMENT_TOKENS` in all."""
+        """The tokens of a document with its code, and whether its text was cut to fit `DOCUMENT_TOKENS`."""
         number = [self.digits[digit] for digit in digits_of(code)]
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
@@ -80,7 +80,7 @@ class Layout(NamedTuple):
         return np.array([*before, *body[:room], *after], np.int64), len(body) > room
 
     def query(self, query: str) -> TokenIds:
-        """Lay out a query, up to the place where the code begins: (tokens,)."""
+        """Lay out a query up to where the code begins: (tokens,)."""
         asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
         return np.array([self.begin, *self._ids(asked)], np.int64)
 
@@ -106,12 +106,12 @@ def draw_codes(documents: int, draw: random.Random, codes: Codes = "random") -> 
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """The way queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
+    """How queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
 
-    ``attention`` "ssmax" multiplies scores by s_L * log N, N being the documents that a layer attends to; "sink"
-    adds exp(b_L + log(N_eff / 128)) to the softmax's denominator, in training alone (`Gate`); "plain" does
-    neither. The layers up to ``routing_layer``, counted from 0, attend to all documents; those above it to the
-    ``best_documents`` with the largest R in it: 10,000 is no routing. ``codes`` "position" counts the codes.
+    ``attention`` "ssmax" multiplies scores by s_L * log N, for the N documents that a layer attends to; "sink"
+    adds exp(b_L + log(N_eff / 128)) to the softmax's denominator, only in training (`Gate`); "plain" does neither.
+    Layers up to ``routing_layer``, from 0, attend to all documents; those above to the ``best_documents`` with the
+    largest R in it (10,000: no routing). ``codes`` "position" numbers the documents in order.
     """
 
     routing_layer: int
@@ -126,7 +126,7 @@ class ReadingSettings:
 
 
 class Gate(NamedTuple):
-    """How far the sink acts in a step of training: log(N_eff / 128), and its share, which is ramped in."""
+    """The strength of the sink in a training step: log(N_eff / 128), and its share, which is ramped up."""
 
     length: float
     share: float
@@ -140,18 +140,18 @@ class DocumentKeys(NamedTuple):
 
     keys: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
     values: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
-    lengths: Tensor  # (documents,) their tokens
+    lengths: Tensor  # (documents,) tokens in each
     codes: Tensor  # (documents,) int64
-    cut: int = 0  # documents that were too long
+    cut: int = 0  # number of documents that were too long
 
     @property
     def documents(self) -> int:
-        """Number of documents."""
+        """The number of documents."""
         return len(self.lengths)
 
     @property
     def document_of(self) -> Tensor:
-        """The document of each token: (tokens,)."""
+        """The number of each token's document: (tokens,)."""
         return torch.repeat_interleave(self.lengths)
 
 
@@ -165,7 +165,7 @@ class Read(NamedTuple):
     logits: Tensor  # (queries, tokens, ten digits)
     keys: QueryKeys  # of all their tokens so far
     routing: Tensor  # (queries, documents): R
-    selected: Tensor | None  # what the layers above attend to, as `read_queries` takes it; None: all
+    selected: Tensor | None  # documents that the layers above attend to, for `read_queries`; None for all
 
 
 class Attended(NamedTuple):
@@ -179,15 +179,15 @@ class Attended(NamedTuple):
     factor: Tensor  # of the scores
 
 
-Watch = Callable[[int, Attended, Tensor | None], None]  # of a layer, with the places of the tokens; None: all
+Watch = Callable[[int, Attended, Tensor | None], None]  # takes a layer, and its tokens' places; None: all
 
 
 class BlockSearchModel(nn.Module):
     """A Qwen3 decoder that reads documents one by one and queries after all of them.
 
-    A document's tokens attend causally within their document, at positions from 0. A query's tokens, at
-    positions from 300, attend to all documents and to the query's tokens before them. No document sees another
-    one, so the order of documents does not matter.
+    A document's tokens, at positions from 0, attend causally within their document. A query's tokens, at
+    positions from 300, attend to all documents and to earlier tokens of the query. No document sees another, so
+    the order of documents does not matter.
     """
 
     def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings) -> None:  # noqa: ANN401
@@ -195,7 +195,7 @@ class BlockSearchModel(nn.Module):
         layers = len(decoder.model.layers)
         self.decoder, self.layout, self.settings = decoder, layout, settings
         self.scalars = nn.Parameter(torch.full((layers,), STARTS[self.settings.attention]))  # s_L or b_L
-        self.gate: Gate | None = None  # of the step
+        self.gate: Gate | None = None  # of the current training step
         if not 0 <= self.settings.routing_layer < layers:
             raise ValueError(f"routing_layer is {self.settings.routing_layer}; expected 0 to {layers - 1}")
 
@@ -210,11 +210,11 @@ class BlockSearchModel(nn.Module):
     ) -> "BlockSearchModel":
         """Load a Qwen3 folder, or one that `save` wrote, in evaluation mode.
 
-        ``changed`` are fields of `ReadingSettings` that replace the folder's. ``ValueError`` for another
-        architecture, or a tokenizer without digits or end token.
+        ``changed`` has fields of `ReadingSettings` that replace the folder's. ``ValueError`` for another
+        architecture, or for a tokenizer without digits or end token.
         """
         library, place = needed("transformers", "in-context retrieval", "baselines"), Path(folder)
-        # where the latter is not said, transformers asks at a prompt
+        # without an explicit trust_remote_code, transformers asks at a prompt
         own = {"local_files_only": True, "trust_remote_code": False}
         config = library.AutoConfig.from_pretrained(place, **own)
         if config.model_type != "qwen3":
@@ -224,7 +224,7 @@ class BlockSearchModel(nn.Module):
         tokenizer, end = Tokenizer.from_file(str(place / TOKENIZER_FILE)), config.eos_token_id
         layout = Layout.of(tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end)
         decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
-        # the published place of routing: layer 16 of 28, or the same share of another number of layers
+        # routing as published: in layer 16 of 28, or at the same share of another number of layers
         stored: dict[str, Any] = {"routing_layer": round(config.num_hidden_layers * 16 / 28)}
         if (place / SETTINGS_FILE).is_file():
             stored = json.loads((place / SETTINGS_FILE).read_text(encoding="utf-8"))
@@ -236,7 +236,7 @@ class BlockSearchModel(nn.Module):
         return model.to(device).eval()
 
     def save(self, folder: Path) -> None:
-        """Write a folder that `from_pretrained` and, without SSMax and routing, transformers load."""
+        """Write a folder that `from_pretrained` loads, as does transformers, but without SSMax and routing."""
         self.decoder.save_pretrained(folder)
         write_whole(folder / TOKENIZER_FILE, self.layout.tokenizer.to_str())
         stored = asdict(self.settings) | {"scalars": [float(scalar) for scalar in self.scalars.detach()]}
@@ -248,7 +248,7 @@ class BlockSearchModel(nn.Module):
         return self.scalars.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
-        """Read documents as one batch, padded at the ends, where a causal mask hides the padding from tokens."""
+        """Read documents as one batch, padded at the ends, where the causal mask hides padding from all tokens."""
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
         lengths = torch.tensor([len(row) for row, _ in laid_out], device=self.device)
         ids = pad_sequence([torch.from_numpy(row) for row, _ in laid_out], batch_first=True).to(self.device)
@@ -270,16 +270,16 @@ class BlockSearchModel(nn.Module):
     ) -> Read:
         """Read tokens of queries, (queries, tokens), after those of ``before``.
 
-        The layers above the routing layer attend to the documents ``selected``, by default those that the last
-        token of a single query routes to; several queries attend to all, as in training. ``watch`` sees
-        what each layer attends to.
+        Layers above the routing layer attend to the documents ``selected``, by default those that the last token
+        of a single query routes to; several queries attend to all documents, as in training. ``watch`` is called
+        with what each layer attends to.
         """
         settings = self.settings
         first = DOCUMENT_TOKENS + (before[0][0].shape[2] if before else 0)
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
         routing, kept = torch.empty(0), QueryKeys()
-        attended, places = documents.documents, None  # the documents of a layer, and their tokens; None: all
+        attended, places = documents.documents, None  # a layer's documents, their tokens' places; None: all
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
                 attended, places = len(selected), torch.isin(documents.document_of, selected).nonzero()[:, 0]
@@ -309,13 +309,13 @@ class BlockSearchModel(nn.Module):
         return torch.from_numpy(self.layout.query(query))[None].to(self.device)
 
     def _factor(self, layer: int, documents: int) -> Tensor:
-        """s_L * log N of a layer, where N is at least 2: log 1 = 0 would make all weights equal."""
+        """A layer's s_L * log N, where N is at least 2, since log 1 = 0 would make all weights equal."""
         if self.settings.attention != "ssmax":
             return torch.ones((), device=self.device)
         return self.scalars[layer] * math.log(max(2, documents))
 
     def _sink(self, layer: int) -> tuple[Tensor | None, float]:
-        """The sink's logit and share in a step of training; none outside."""
+        """The sink's logit and share in a training step; outside training there is no sink."""
         if self.settings.attention != "sink" or self.gate is None or not self.training:
             return None, 0.0
         return self.scalars[layer] + self.gate.length, self.gate.share
@@ -333,13 +333,13 @@ class BlockSearchModel(nn.Module):
 
 
 def query_attention(seen: Attended, sink: Tensor | None = None, share: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Attention of queries to all document tokens, and causally to their own.
+    """Attention of queries to all document tokens and, causally, to their own tokens.
 
     weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025, "Scalable-Softmax Is
     Superior for Attention") has the factor s_L * log N, and plain attention 1. A ``sink`` adds exp(sink) to the
     denominator, which multiplies the weights by sigmoid(logsumexp(scores) - sink) (proposition 1, appendix H);
-    ``share`` is how much of that gate counts. Returns the mixed values, as the queries, and the last token's
-    scores without the factor: (queries, heads, document tokens).
+    ``share`` is the part of that gate that acts. Returns the mixed values, shaped like the queries, and the last
+    token's scores without the factor: (queries, heads, document tokens).
     """
     queries, keys, values, own_keys, own_values, factor = seen
     n, heads, tokens, width = queries.shape
@@ -349,7 +349,7 @@ def query_attention(seen: Attended, sink: Tensor | None = None, share: float = 1
     to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
     own = own_keys.shape[2]
     later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(own - tokens + 1)
-    # masked after the product: the gradient of the factor would be 0 * infinity
+    # masked after the product, since otherwise the gradient of the factor would be 0 * infinity
     scaled = torch.cat([factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1).float()
     weights = torch.softmax(scaled, -1)
     if sink is not None:
@@ -365,23 +365,23 @@ def query_attention(seen: Attended, sink: Tensor | None = None, share: float = 1
 def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
     """MaxSim(d) = max_{t in d} s_t (section 4.1): (queries, heads, documents); s: (queries, heads, tokens).
 
-    R(d) is its sum over heads. A document without a token has -infinity.
+    R(d) is its sum over heads. A document without tokens has -infinity.
     """
     best = scores.new_full((*scores.shape[:2], documents), -math.inf)
     return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
 
 
 class Dilution(NamedTuple):
-    """What one query reads in each layer, at its last token, from which the first digit is made (section 4.1)."""
+    """What a query reads in each layer at its last token, which predicts the first digit (section 4.1)."""
 
     any_head: list[bool]  # R_any: whether at least one head ranks a gold document first by MaxSim
     all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
-    gold_share: list[float]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a of gold tokens
+    gold_share: list[float]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
 
 
 @torch.inference_mode()
 def dilution(model: BlockSearchModel, documents: DocumentKeys, query: str, gold: Collection[int]) -> Dilution:
-    """Measure where a query's attention goes; averages over queries are figure 3's and table 1's numbers.
+    """Measure where a query's attention goes; figure 3 and table 1 have averages over queries.
 
     a is a layer's attention output before it is added to the residual, so that a = a_G + the rest; of several
     ``gold`` documents, any may be first, and all are in a_G. Layers above the routing layer see what it selected.

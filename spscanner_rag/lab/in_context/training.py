@@ -1,4 +1,4 @@
-"""Training of an in-context retriever: the digits of the right code, and those of a teacher's candidates."""
+"""Training of an in-context retriever on the digits of the right code and of a teacher's candidates."""
 
 import math
 import random
@@ -35,9 +35,9 @@ PUBLISHED = Recipe(
 )
 """The published numbers (table 7), for a pre-trained model: one epoch of queries with a positive and 15 negatives.
 
-What differs: the teacher is BM25, not the cosines of Qwen3-Embedding-8B, and has no moving average; negatives are
-BM25's; AdamW's betas are the scanner's, and decay is on matrices alone; the rate rises from near 0, not from a
-twentieth, and then falls to a tenth, where the table names the warm-up alone; sinks learn at the rate of all
+Differences from the paper: the teacher is BM25, not cosines of Qwen3-Embedding-8B, and has no moving average;
+negatives are BM25's; AdamW's betas are the scanner's, and only matrices decay; the rate rises from near 0, not
+from a twentieth, and then falls to a tenth, where the table names only the warm-up; sinks learn at the rate of all
 weights, not at 1e-3, and act on every token of a query, where table 6 has rows 0, 1 and 2.
 """
 
@@ -46,7 +46,7 @@ FEWEST, MOST = 128, 5000  # N_0 and the largest N_eff of the sink (table 6)
 
 
 class Batch(NamedTuple):
-    """Documents with codes, and queries that see all of them."""
+    """Documents with codes, and queries that attend to all of them."""
 
     texts: list[str]
     codes: list[int]
@@ -56,23 +56,23 @@ class Batch(NamedTuple):
 
 
 def word_scores(column: PassageColumn) -> Sequence[float]:
-    """Score the passages of a column as a teacher: by BM25 among themselves, the labelled one above the best."""
+    """A teacher's scores of a column's passages: BM25 among themselves, with the labelled one above the best."""
     scores = bm25_scores(index_words(column.passages), column.question)
     scores[0] = scores.max() + 1.0
     return [float(score) for score in scores]
 
 
 def gate_at(step: int, steps: int, draw: random.Random) -> Gate:
-    """The sink in a step (table 6): N_eff is log-uniform from 128 to 5,000; the gate is ramped in.
+    """The sink in a step (table 6): N_eff is log-uniform from 128 to 5,000, and the gate is ramped up.
 
-    It acts from step 500 on and fully from 2,000 on, of 4,082, or in the same shares of other ``steps``.
+    Of 4,082 steps, it begins to act at 500 and acts fully from 2,000 on; other ``steps`` have the same shares.
     """
     published = step / steps * PUBLISHED.steps
     return Gate(math.log(MOST / FEWEST) * draw.random(), min(1.0, max(0.0, (published - 500) / 1500)))
 
 
 def batch_of(columns: Sequence[PassageColumn], draw: random.Random, codes: Codes = "random") -> Batch:
-    """Make a batch whose codes are drawn anew; a passage of several columns is one document."""
+    """Make a batch with newly drawn codes; a passage that is in several columns is one document."""
     texts = list(dict.fromkeys(text for column in columns for text in column.passages))
     draw.shuffle(texts)
     place = {text: number for number, text in enumerate(texts)}
@@ -86,9 +86,9 @@ def batch_of(columns: Sequence[PassageColumn], draw: random.Random, codes: Codes
 
 
 class InContextObjective:
-    """The digits of the right document's code, for a `Trainer`; `TOGETHER` examples of a step share a corpus.
+    """Learns the digits of the right document's code in a `Trainer`; `TOGETHER` examples of a step share a corpus.
 
-    The weight of the auxiliary loss, of a teacher's candidates, rises to ``auxiliary_weight`` over the warm-up; 0
+    The weight of the auxiliary loss, on a teacher's candidates, rises to ``auxiliary_weight`` during warm-up; 0
     is the paper's *off-policy* variant and, with ``codes="position"``, its *position* variant (section 3.3).
     """
 
@@ -100,21 +100,21 @@ class InContextObjective:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """What must be the same when a run is resumed."""
+        """The inputs that must be the same when a run is resumed."""
         return {"auxiliary loss": f"weight {self._auxiliary_weight}"}
 
     def example(self, number: int, length: int) -> tuple[int, PassageColumn]:
-        """Column ``number``: a question with its positive and hard negatives, of their own length."""
+        """Column ``number``: a question with its positive and hard negatives, whatever their lengths."""
         return number, self._passages.column(number)
 
     def tokens(self, example: tuple[int, PassageColumn]) -> int:
-        """The number of tokens of its passages."""
+        """The number of tokens in the passages of an example."""
         return sum(len(self._layout.document(text, 0)[0]) for text in example[1].passages)
 
     def losses(
         self, model: BlockSearchModel, examples: Sequence[tuple[int, PassageColumn]]
     ) -> Iterator[Tensor]:
-        """The losses of columns that see each other's passages, weighed so that their sum is a mean."""
+        """The losses of groups of columns that see each other's passages, weighted so that their sum is a mean."""
         recipe, step = self._recipe, examples[0][0] // len(examples)
         draw = random.Random(f"{recipe.seed}-{step}")
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
@@ -142,18 +142,18 @@ def batch_loss(model: BlockSearchModel, batch: Batch, auxiliary_weight: float = 
     sampled = sampled_digits(model, queries, documents)
     logits = digits_after(model, queries, documents, sampled[:, :-1])
     shares = [torch.tensor(scores, device=device).softmax(0) for scores in batch.teacher]
-    # a shorter column is filled up with codes that have no share
+    # shorter columns are padded with codes of weight 0
     weights = pad_sequence(shares, batch_first=True)
     candidates = pad_sequence([codes[column] for column in batch.columns], batch_first=True)
     return loss + auxiliary_weight * auxiliary_loss(logits, sampled, candidates, weights)
 
 
 def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Distribute the next digit after each digit of a prefix: (queries, DIGITS, 10), and which are known.
+    """Distributions of each digit after the prefix before it: (queries, DIGITS, 10), and which are known.
 
     M_t are the candidates, (queries, candidates, DIGITS), whose code begins with the first t digits of the
-    prefix, (queries, DIGITS), and q_t(x) is proportional to the ``weights``, (queries, candidates), of those of
-    M_t whose digit t is x. Targets sum to 1, or to 0 where M_t is empty.
+    prefix, (queries, DIGITS), and q_t(x) is proportional to the ``weights``, (queries, candidates), of those in
+    M_t whose digit t is x. Targets sum to 1, or to 0 if M_t is empty.
     """
     same = candidates == prefixes[:, None]  # (queries, candidates, DIGITS)
     begins = torch.cat([torch.ones_like(same[..., :1]), same[..., :-1].cumprod(-1).bool()], -1)
@@ -164,9 +164,9 @@ def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> 
 
 
 def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights: Tensor) -> Tensor:
-    """Cross-entropy against `auxiliary_targets`, averaged over the places with candidates: scalar.
+    """Cross-entropy against `auxiliary_targets`, averaged over the places with candidates: a scalar.
 
-    ``logits`` are (queries, DIGITS, 10), those of place t after the first t digits of ``prefixes``.
+    ``logits``, (queries, DIGITS, 10), are those of place t after the first t digits of ``prefixes``.
     """
     targets, known = auxiliary_targets(prefixes, candidates, weights)
     losses = -(targets * logits.log_softmax(-1)).sum(-1)  # (queries, DIGITS)
@@ -176,9 +176,9 @@ def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights
 def digits_after(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys, digits: Tensor
 ) -> Tensor:
-    """Logits of each digit after those before it, (queries, digits + 1, 10).
+    """Logits of each digit after the digits before it: (queries, digits + 1, 10).
 
-    The queries, (tokens,) each, are rows of one batch, with the first ``digits`` of a code, (queries, digits).
+    Each query, (tokens,), is a row of one batch, followed by the first ``digits``, (queries, digits), of a code.
     """
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]  # (queries, digits)
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]

@@ -1,1 +1,1 @@
-"""Language models that are paid for: replies that are kept, usage, budget, pace, structured replies."""
+"""Language models that cost money: stored replies, usage, budget and pace."""

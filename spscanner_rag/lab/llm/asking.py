@@ -23,8 +23,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _ERROR_CHARACTERS = 500
-_FIRST_REPLY_TOKENS = 500  # what a reply is taken to cost before any has come
-_AHEAD = 4  # items under way for each thread: some take longer than others, and results wait for their turn
+_FIRST_REPLY_TOKENS = 500  # expected length of a reply before there is any
+_AHEAD = 4  # items in progress per thread: some take longer than others, and results wait for their turn
 
 _LASTING = re.compile(
     r"insufficient_quota|exceeded your current quota|billing|credit balance|payment required|invalid.api.key|"
@@ -36,7 +36,7 @@ _COUNTING = threading.Lock()  # one for all budgets, so that a retriever with a 
 
 
 def digest_of(model: str, prompt: str) -> str:
-    """Return the key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
+    """Return the key of a reply: the SHA-256 of model name and prompt, in hexadecimal."""
     return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
 
 
@@ -46,9 +46,9 @@ class ReplyFile:
     Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with
     ``"error"`` instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply
     tokens]``, if it is known. Errors are kept for people to read; the next run asks the prompt again. Memory
-    holds the place of each reply, about 100 bytes, not the reply. A last line without its line break, which a
-    killed program leaves, is cut off by the next reply. ``ValueError`` for a damaged line. Only one process at
-    a time may write it: see `folder_lock`.
+    holds the place of each reply, about 100 bytes, but not the reply. A last line without a line break, which a
+    killed program leaves, is cut off before the next reply is written. ``ValueError`` for a damaged line. Only one
+    process at a time may write the file: see `folder_lock`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +63,7 @@ class ReplyFile:
             place += len(line)
 
     def __len__(self) -> int:
-        """Number of replies, not counting failures."""
+        """The number of replies, not counting failures."""
         return len(self._places)
 
     def get(self, digest: str) -> str | None:
@@ -87,7 +87,7 @@ class ReplyFile:
         seconds: float = 0.0,
         usage: Usage | None = None,
     ) -> None:
-        """Append a reply, or the error if there is none, and what it used, if that is known."""
+        """Append a reply, or the error if there is none, with its usage if that is known."""
         digest = digest_of(model, prompt)
         record: dict[str, Any] = {"digest": digest, "model": model, "prompt": prompt}
         record |= {"error": error} if reply is None else {"reply": reply}
@@ -111,23 +111,23 @@ class ReplyFile:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
-                "remove the line, and the prompt is asked again"
+                "remove the line to ask the prompt again"
             ) from None
         if reply is not None:
             self._places[bytes.fromhex(digest)] = place
 
 
 class NoReplyError(Exception):
-    """The model failed as often as it may be asked."""
+    """The model failed at every attempt."""
 
 
 class RunEndedError(Exception):
-    """Nothing more is asked: a limit is reached, or the provider refuses all. What was paid for is kept."""
+    """Nothing more is asked: a limit is reached, or the provider refuses every request. Replies are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a prompt: its text, or None and the error of the model."""
+    """The reply to a prompt: its text, or None and the model's error."""
 
     text: str | None
     error: str | None = None
@@ -149,18 +149,18 @@ class Prices:
 class Budget:
     """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
-    A request is sent only if the cost stays within ``max_cost`` should it, and each other that is under way, get a
-    reply as long as the longest so far.
+    A request is sent only if the cost will stay within ``max_cost`` even if it and every other request in progress
+    get a reply as long as the longest so far.
     """
 
     prices: Prices = field(default_factory=Prices)
-    max_requests: int | None = None  # those of earlier runs and failed ones included
+    max_requests: int | None = None  # includes failed requests and those of earlier runs
     max_cost: float | None = None
     per_minute: float | None = None
-    requests: int = 0  # so far, those of earlier runs included
+    requests: int = 0  # so far, including those of earlier runs
     usage: Usage = field(default_factory=Usage)
     stopped: str = field(default="", init=False)  # why nothing more is asked
-    _longest: int = field(default=0, init=False)  # of the replies, in tokens
+    _longest: int = field(default=0, init=False)  # tokens of the longest reply
     _under_way: list[int] = field(default_factory=list, init=False)  # tokens of prompts without a reply yet
     _next: float = field(default=float("-inf"), init=False)  # the time of the next request
 
@@ -177,13 +177,13 @@ class Budget:
         return self.prices.cost(self.usage)
 
     def check(self, reason: str = "") -> None:
-        """Raise `RunEndedError` if there is a reason to ask nothing more, or was one before."""
+        """Raise `RunEndedError` if there is, or was before, a reason to ask nothing more."""
         self.stopped = self.stopped or reason
         if self.stopped:
             raise RunEndedError(self.stopped)
 
     def turn(self, prompt_tokens: int) -> float:
-        """Count a request before it is sent, and return in how many seconds; `RunEndedError` beyond a limit."""
+        """Count a request, and return the seconds to wait before sending it; `RunEndedError` beyond a limit."""
         with _COUNTING:
             self.check()
             if self.max_requests is not None and self.requests >= self.max_requests:
@@ -201,7 +201,7 @@ class Budget:
             return turn - now
 
     def spend(self, prompt_tokens: int, used: Usage) -> None:
-        """Count what a request used, with as many tokens as its `turn`."""
+        """Count what a request used; ``prompt_tokens`` as for its `turn`."""
         with _COUNTING:
             self._under_way.remove(prompt_tokens)
             self.usage += used
@@ -209,7 +209,7 @@ class Budget:
 
 
 class Asked(NamedTuple):
-    """The number of different prompts that a model was asked, kept replies included, and their tokens."""
+    """The number of distinct prompts that a model was asked, including stored ones, and their tokens."""
 
     prompts: int = 0
     usage: Usage = Usage()
@@ -219,29 +219,29 @@ class Asked(NamedTuple):
 class Asker:
     """Asks language models: again after a failure, never again after a reply.
 
-    The time limit of a call is a setting of the model itself. A failure that lasts (no quota, a wrong key, no such
-    model) ends everything. Pauses double, and are up to a quarter longer at random, so that several threads do not
-    come back at once; the waits that a provider names are kept by its client.
+    The time limit of a call is a setting of the model itself. A permanent failure (no quota, a wrong key, no such
+    model) ends everything. Pauses double, and are lengthened at random by up to a quarter, so that several threads
+    do not return at once; the provider's client respects waits that the provider requests.
     """
 
-    replies: ReplyFile | None = None  # keeps prompts and replies; None: every prompt is asked
+    replies: ReplyFile | None = None  # stores prompts and replies; None asks every prompt
     budget: Budget = field(default_factory=Budget)  # for all models together
-    # of prompts, and of replies that do not report their usage; about one for every four characters
+    # for prompts, and for replies that do not report their usage; about one token per four characters
     count_tokens: CountTokens = lambda text: -(-len(text) // 4)
     workers: int = 8  # items that `in_order` works on at the same time
     retries: int = 2  # how often a prompt is asked again after a failure or a blank reply
     pause: float = 1.0  # seconds before the first retry
-    stop: threading.Event = field(default_factory=threading.Event)  # ends pauses, and nothing more is asked
+    stop: threading.Event = field(default_factory=threading.Event)  # ends pauses; nothing more is asked
     _asked: dict[LanguageModel, dict[str, Usage]] = field(default_factory=dict, init=False)  # by prompt
     _turns: dict[str, threading.Lock] = field(default_factory=dict, init=False)  # by prompt
 
     def asked(self, model: LanguageModel) -> Asked:
-        """What `reply` asked a model."""
+        """The prompts that `reply` asked a model."""
         own = self._asked.get(model, {}).values()
         return Asked(len(own), sum(own, Usage()))
 
     def reply(self, model: LanguageModel, prompt: str) -> Reply:
-        """As `ask`, but an error is part of the reply."""
+        """Like `ask`, but return an error as part of the reply."""
         prompt = readable(prompt)
         try:
             reply = Reply(self.ask(model, prompt))
@@ -254,13 +254,13 @@ class Asker:
         return reply
 
     def ask(self, model: LanguageModel, prompt: str) -> str:
-        """Return the reply to a prompt: the one that is kept, or the model's.
+        """Return the reply to a prompt: the stored one, or else the model's.
 
-        `NoReplyError` if the model failed as often as it may; `RunEndedError` if nothing more may be asked.
+        `NoReplyError` if the model failed at every attempt; `RunEndedError` if nothing more may be asked.
         """
         prompt = readable(prompt)
         digest = digest_of(model.name, prompt)
-        # an equal prompt waits for the reply to this one
+        # the same prompt in another thread waits for this reply
         with self._turns.setdefault(digest, threading.Lock()):
             if self.replies is not None and (stored := self.replies.get(digest)) is not None:
                 return stored
@@ -272,7 +272,7 @@ class Asker:
         """Work on items in several threads, and yield the results in the order of the items.
 
         Only a few items are held at a time. An exception of ``work`` ends the stream at its item. At the end,
-        early or not, ``stop`` is set, and what is under way is waited for.
+        early or not, ``stop`` is set and the work in progress is waited for.
         """
         waiting: deque[Future[Result]] = deque()
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="spscanner-ask")
@@ -315,7 +315,7 @@ class Asker:
         try:
             got = model.ask(prompt)
             text = reply_text(got)
-        except Exception as error:  # whatever a client, a network or a function may raise
+        except Exception as error:  # a client, a network or a function may raise anything
             return "", Usage(), error
         used = usage_of(got) or Usage(tokens, self.count_tokens(text))
         return text, used, None if text.strip() else NoReplyError("the reply is blank")

@@ -32,7 +32,7 @@ _CLASSES = {  # module and class of a provider in each framework
 
 _USAGE_KEYS = (
     ("input_tokens", "output_tokens"),  # LangChain's usage_metadata, Anthropic
-    ("prompt_tokens", "completion_tokens"),  # OpenAI and what is compatible with it
+    ("prompt_tokens", "completion_tokens"),  # OpenAI and compatible providers
     ("prompt_token_count", "candidates_token_count"),  # Google
     ("prompt_eval_count", "eval_count"),  # Ollama
 )
@@ -40,9 +40,9 @@ _USAGE_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A function from a prompt to a reply, thread-safe, and the name under which replies are stored.
+    """A thread-safe function from a prompt to a reply, and the name under which its replies are stored.
 
-    Two models, or one at two temperatures, need two names.
+    Two models, or one model at two temperatures, need two names.
     """
 
     name: str
@@ -50,23 +50,23 @@ class LanguageModel:
 
 
 class Usage(NamedTuple):
-    """Tokens of prompts and of replies."""
+    """Numbers of tokens in prompts and replies."""
 
     prompt_tokens: int = 0
     reply_tokens: int = 0
 
     def __add__(self, other: object) -> "Usage":
-        """Return the sums of both, not the longer tuple."""
+        """Add both numbers, instead of joining the tuples."""
         if not isinstance(other, Usage):
             return NotImplemented
         return Usage(self.prompt_tokens + other.prompt_tokens, self.reply_tokens + other.reply_tokens)
 
 
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
-    """Wrap a model, which is recognized by its methods; no framework is imported.
+    """Wrap a model, recognized by its methods; no framework is imported.
 
-    It is a LlamaIndex ``LLM`` (``complete``), a LangChain chat model or chain (``invoke``), or a function from str
-    to str. Set its temperature yourself: the script of the paper's authors uses 0; the paper gives none.
+    It may be a LlamaIndex ``LLM`` (``complete``), a LangChain chat model or chain (``invoke``), or a function from
+    str to str. Set its temperature yourself: the script of the paper's authors uses 0; the paper states none.
     ``ValueError`` if it has no name and none is given.
     """
     if isinstance(model, LanguageModel):
@@ -91,11 +91,11 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
 
 
 def reply_text(reply: object) -> str:
-    """Return the text of a reply, a string or an object of a framework; a message's text blocks are joined."""
+    """Return the text of a reply, which is a string or a framework's object; text blocks are joined."""
     content = getattr(reply, "content", None)
     for text in (reply, getattr(reply, "text", None), content):
         if isinstance(text, str):
-            return str(text)  # a plain str: LangChain returns a subclass
+            return str(text)  # a plain str, since LangChain returns a subclass
     if isinstance(content, list):
         texts = [block.get("text") if isinstance(block, dict) else block for block in content]
         return "".join(text for text in texts if isinstance(text, str))
@@ -124,9 +124,9 @@ def usage_of(reply: object) -> Usage | None:
 
 
 def named_model(name: str) -> LanguageModel:
-    """Load the model with a name of the command line (`FORMS`), at temperature 0.
+    """Load a model by its name on the command line (`FORMS`), at temperature 0.
 
-    ``ImportError`` says how to install the provider's package.
+    If the provider's package is missing, ``ImportError`` says how to install it.
     """
     first, _, rest = name.partition(":")
     if first.endswith(".py") and rest:
@@ -145,7 +145,7 @@ def named_model(name: str) -> LanguageModel:
             found = getattr(import_module(module), class_name)
         except ModuleNotFoundError as error:
             if not f"{module}.".startswith(f"{error.name}."):
-                raise  # a package that this one needs
+                raise  # a dependency of the provider's package is missing
             continue
         return language_model_of(found(model=rest, temperature=0.0), rest)
     installs = " or ".join(
@@ -179,16 +179,16 @@ def _object_in(path: Path, name: str) -> object:
     return found
 
 
-# At the start only: elsewhere the model may be quoting a document.
+# Only at the start: elsewhere the model may be quoting a document.
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def fenced_prompt(instructions: str, sections: Mapping[str, str], closing: str) -> str:
-    """Return a prompt with each section, by its title, between two lines that no section can contain.
+    """Return a prompt with each section, under its title, between two lines that no section can contain.
 
-    Documents, questions and answers are untrusted. So the two lines have a code, a digest of the whole prompt:
-    a text cannot contain a digest of itself, and if the code occurs in a text nevertheless, it is changed. The
-    model reads that nothing between such lines is an instruction. That makes an injection hard, not impossible.
+    Documents, questions and answers are untrusted. So the two lines contain a code, a digest of the whole prompt:
+    a text cannot contain a digest of itself, and a code that occurs in a text nevertheless is replaced. The prompt
+    says that nothing between such lines is an instruction. That makes an injection hard, not impossible.
     """
     texts = [instructions, closing, *(part for section in sections.items() for part in section)]
     code = hashlib.sha256(json.dumps(texts).encode("ascii")).hexdigest()[:32]
@@ -203,5 +203,5 @@ def fenced_prompt(instructions: str, sections: Mapping[str, str], closing: str) 
 
 
 def without_thoughts(reply: str) -> str:
-    """Return a reply without the ``<think>...</think>`` that a reasoning model begins with, closed or cut off."""
+    """Return a reply without the ``<think>`` part, closed or cut off, that a reasoning model begins with."""
     return _THOUGHTS.sub("", reply).strip()

@@ -1,1 +1,1 @@
-"""Training and test data made from anyone's documents with a language model."""
+"""Training and test data that a language model makes from any documents."""

@@ -1,4 +1,4 @@
-"""How a language model, or a stand-in, is asked for one reply in one form: prompts, keywords, retries."""
+"""Asks a language model, or a stand-in, for a reply in a given form: prompts, keywords, retries."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ _KEYWORDS = {
 
 
 class Link(NamedTuple):
-    """A unit of a listing and what connects it with the chunk."""
+    """A unit of a listing, and what connects it with the chunk."""
 
     unit: int
     connection: str
@@ -45,7 +45,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of a reply: its name, what it holds, and below what number its indices must be."""
+    """A part of a reply: its name, its kind, and the number that its indices must be below."""
 
     name: str
     kind: Kind
@@ -53,7 +53,7 @@ class Field:
 
 
 class MalformedReplyError(ValueError):
-    """A reply without the right form; ``reason`` is one of a few, by which such replies are counted."""
+    """A reply in the wrong form; ``reason`` is one of a few reasons, by which such replies are counted."""
 
     def __init__(self, reason: str, details: str = "") -> None:
         super().__init__(details or reason)
@@ -61,15 +61,15 @@ class MalformedReplyError(ValueError):
 
 
 def stated(fields: Sequence[Field]) -> str:
-    """Return the end of a prompt: the form of the reply."""
+    """Return the end of a prompt, which states the form of the reply."""
     lines = "\n".join(_KEYWORDS[field.kind].format(name=field.name.upper()) for field in fields)
     return f"Reply with these lines and nothing else:\n{lines}"
 
 
 def read(reply: str, fields: Sequence[Field]) -> dict[str, Any]:
-    """Return the values of a reply by their names: ``str``, ``bool``, a list of ``int`` or a list of `Link`.
+    """Return the values of a reply by name: each a ``str``, a ``bool``, a list of ``int`` or a list of `Link`.
 
-    Raises `MalformedReplyError` for a refusal, another form, a missing value and an index out of range.
+    Raises `MalformedReplyError` for a refusal, a wrong form, a missing value or an index out of range.
     """
     reply = without_thoughts(reply)
     if _REFUSAL.match(reply):
@@ -117,7 +117,7 @@ _MOST_LINKS = 5
 
 
 def scripted_reply(prompt: str) -> str:
-    """Return the reply to a prompt of this package; raises ``ValueError`` for another prompt."""
+    """Return the scripted reply to a prompt of this package; ``ValueError`` for any other prompt."""
     sections = {title: text for title, _, text in SECTION.findall(prompt)}
     units = {title: _UNIT.findall(text) for title, text in sections.items()}
     match sorted(sections):
@@ -154,7 +154,7 @@ def _rarest(words: set[str], common: Counter[str]) -> list[str]:
 
 
 def _question_on(*parts: Sequence[str]) -> str:
-    """Ask for the rarest word that is in all parts."""
+    """Write a question about the rarest word that all parts have."""
     counts = Counter(word for part in parts for sentence in part for word in _words(sentence))
     asked = _rarest(set.intersection(*(set(_words(" ".join(part))) for part in parts)), counts)[:1]
     found = [_holding(asked, part) for part in parts]
@@ -187,12 +187,12 @@ Values = Mapping[str, Any]
 
 
 class DroppedError(Exception):
-    """No example comes of this sub-document; the message is one of a few reasons, by which these are counted."""
+    """A sub-document gives no example; the message is one of a few reasons, by which these are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt without the material: what to do, what to write, and the version of the wording."""
+    """A prompt without the material: what to do, what to reply, and the version of the wording."""
 
     version: str
     instructions: str
@@ -201,7 +201,7 @@ class Prompt:
 
 @dataclass(slots=True)
 class Conversation:
-    """Asks a language model for values, up to ``tries`` times if a reply is malformed."""
+    """Asks a language model for values, up to ``tries`` times if replies are malformed."""
 
     ask: Callable[[str], str]  # may raise `NoReplyError`
     prompts: Mapping[str, Prompt]
@@ -215,9 +215,9 @@ class Conversation:
         fields: Sequence[Field],
         check: Callable[[Values], object] = lambda values: None,
     ) -> Values:
-        """Return the values that the model replies with; `DroppedError` if no try is in the right form.
+        """Return the values of the model's reply; `DroppedError` if no reply is in the right form.
 
-        ``check`` raises `MalformedReplyError` for values that are in the right form and still useless.
+        ``check`` raises `MalformedReplyError` for values that have the right form but are useless.
         """
         own = self.prompts[name]
         prompt = first = fenced_prompt(own.instructions, sections, f"{own.closing}\n{stated(fields)}")
@@ -231,30 +231,30 @@ class Conversation:
             except MalformedReplyError as error:
                 self.malformed[error.reason] += 1
                 reason = error.reason
-                # another prompt, so that the reply to the first is kept beside the reply to this one
+                # the prompt is changed, so that its reply is stored beside the first one's
                 fault = f"Reply {attempt} could not be used: {json.dumps(str(error))}. Write another."
                 prompt = f"{first}\n\n{fault}"
         raise DroppedError(f"{name}: {reason}")
 
 
 def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """List units with numbers from 0, a line each."""
+    """List units with numbers from 0, one per line."""
     lines = (" ".join(text[slice(*span)].split()) for span in spans)
     return "\n".join(f"[{number}] {line}" for number, line in enumerate(lines))
 
 
 def model_of(llm: object) -> LanguageModel:
-    """Load the model of a name (`named_model`, or "scripted"), or take one of either framework."""
+    """Load a model by name (as `named_model`, or "scripted"), or wrap a model of either framework."""
     if llm == NAME:
         return LanguageModel(NAME, scripted_reply)
     return named_model(llm) if isinstance(llm, str) else language_model_of(llm)
 
 
 def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
-    """Read the prompts by name; files of the user's folder replace those of the package with the same names.
+    """Read the prompts by name; files of the user's folder replace files of the package with the same names.
 
     A file begins with a line ``version: NAME``. A line ``===`` separates the instructions, which come before
-    the material, and the closing, after which the form of the reply is added.
+    the material, from the closing, after which the form of the reply is added.
     """
     own = sorted(files(__package__).joinpath("prompts").iterdir(), key=lambda entry: entry.name)
     found = {entry.name.removesuffix(".txt"): entry for entry in own if entry.name.endswith(".txt")}

@@ -1,4 +1,4 @@
-"""Makes examples of documents with a language model, in a folder where the same call goes on after a kill."""
+"""Makes examples from documents with a language model, in a folder where the same call resumes a killed run."""
 
 import json
 import time
@@ -39,15 +39,15 @@ from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 
 MOST_FAILURES = 20
-"""A run ends after so many sub-documents in a row without a reply: the provider is not there."""
+"""A run ends after this many sub-documents in a row without a reply, since the provider must be unavailable."""
 
-PRICED_ENCODING = "o200k_base"  # tokens are counted with this encoding where a reply does not report them
+PRICED_ENCODING = "o200k_base"  # counts tokens if a reply does not report them
 SETTINGS, REPLIES, SUMMARY = "settings.json", "replies.jsonl", "summary.json"
 FILES = {"train": "train.jsonl", "test": "test.jsonl"}
 
 Show = Callable[[int, int, Budget], object]  # takes the numbers of sub-documents and examples so far
 Outcome = tuple[Mapping[str, Any] | None, str, Mapping[str, int]]
-"""A line of a question file, or None and the reason; and what was wrong with replies."""
+"""A line of a question file, or None and the reason; and counts of what was wrong with replies."""
 
 
 def synthesize(
@@ -62,17 +62,17 @@ def synthesize(
     embedder: object = "sentence-transformers/all-MiniLM-L6-v2",  # for the strategy "pair"
     budget: Budget | None = None,
     workers: int = 8,  # sub-documents worked on at the same time
-    most: int | None = None,  # of sub-documents
+    most: int | None = None,  # maximum number of sub-documents
     notify: Notify = lambda message: None,
     show: Show = lambda done, examples, budget: None,
 ) -> dict[str, Any]:
     """Write training file, test file and summary into a folder, and return the summary.
 
-    Call it with the same documents to go on: what the model replied to before, in a run found in the folder, is
-    not asked again, and the budget includes it. A spent budget, a provider without quota and one that does not
-    reply end the run early, and "stopped" in the summary says why; every reply is kept. ``show`` is called after
-    each sub-document. `OtherRunError` if the folder holds a run with other settings, `FolderInUseError` if
-    another process writes there.
+    Call it with the same documents to resume the run in a folder: prompts that have a reply there are not asked
+    again, and the budget includes them. The run ends early if the budget is spent, or the provider has no quota or
+    does not reply; "stopped" in the summary says why, and every reply is kept. ``show`` is called after each
+    sub-document. `OtherRunError` if the folder holds a run with other settings, `FolderInUseError` if another
+    process writes there.
     """
     wording, model = read_prompts(prompts), model_of(llm)
     run = asdict(settings) | {
@@ -90,14 +90,14 @@ def synthesize(
         replies = ReplyFile(out / REPLIES)
         if len(replies):
             notify(f"found {len(replies):,} replies, which are not asked for again")
-        # what was spent in earlier runs counts
+        # the budget includes what earlier runs spent
         budget = replace(budget or Budget(), requests=replies.attempts, usage=replies.usage)
         tokens_of = _price_counter(notify)
         asker = Asker(replies=replies, budget=budget, count_tokens=tokens_of, workers=workers, retries=6)
         detector = LanguageDetector() if settings.language_probability else None
         finder = SharedTextFinder(read_sources(source_files(against))) if against else None
         if finder is not None:
-            notify(f"documents are held against {finder.held_out_documents:,} test documents")
+            notify(f"documents are compared with {finder.held_out_documents:,} test documents")
         supply = Supply(settings, bundled_token_counter(), detector, finder)
         encoder = encoder_of(embedder) if settings.strategy == "pair" else None
         maker, ask = Maker(settings, detector, encoder), partial(asker.ask, model)
@@ -138,7 +138,7 @@ def _made(
     outcome: Callable[[SubDocument], Outcome],
     show: Show,
 ) -> dict[str, Any]:
-    """Write the examples of sub-documents, to files that replace those before at the end; what became of these."""
+    """Write the examples of sub-documents to files that replace the earlier ones at the end; return counts."""
     counts, dropped, malformed = Counter[str](), Counter[str](), Counter[str]()
     failures, stopped = 0, ""
     parts = {split: out / f"{name}.part" for split, name in FILES.items()}
@@ -180,7 +180,7 @@ def _made(
 
 
 def _price_counter(notify: Notify) -> CountTokens:
-    """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
+    """A counter of tokens as providers count them, or nearly, if the file of that encoding is missing."""
     try:
         return resolve_counter(PRICED_ENCODING)
     except OSError as error:

@@ -1,10 +1,10 @@
-"""The files that the paper's authors released, as question files of this package.
+"""Converts the files that the paper's authors released to question files of this package.
 
 Each record of a training file has ``input_ids`` (the tokens of the question, a line break and the document),
 ``full_text_sentences`` (strings that, joined, are the document), ``sentence_indices`` (the place of the last token
 of each sentence in ``input_ids``) and ``sentence_labels`` (1 for a relevant sentence). A test file is one JSON
-object of benchmarks, or of categories, whose records have no labels, but ``question``, ``answer`` (a list of right
-ones) and ``answer_type`` ("sentence" or "paragraph"). The licence of the data forbids to hand it on.
+object of benchmarks or categories. Its records have no labels, but ``question``, ``answer`` (a list of right
+answers) and ``answer_type`` ("sentence" or "paragraph"). The licence of the data forbids redistribution.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[
     """Yield the records of released files as lines of a question file.
 
     ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b. `DataError` for a record
-    whose labels, indices or tokens are not those of its sentences.
+    whose labels, indices or tokens do not match its sentences.
     """
     records = ((path, *own) for path in paths for own in json_objects(path, "a JSON object"))
     for count, (path, number, record) in enumerate(records):
@@ -39,8 +39,8 @@ def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[
 def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of a released test file as lines of a question file, with answers and without evidence.
 
-    The source of a line is the name that stands outermost, a benchmark's or a category's, and its ``doc_id`` all
-    names on the way to the record. `DataError` for what is no test file.
+    A line's source is the outermost name, a benchmark's or a category's, and its ``doc_id`` is made of all names
+    on the path to the record. `DataError` if the file is not a test file.
     """
     with expecting("one JSON object of benchmarks or categories", str(path)):
         content = parse_json(path.read_text(encoding="utf-8"))
@@ -61,7 +61,7 @@ def _line(doc_id: str, source: str, split: str, text: str, asked: Mapping[str, A
 def _records(
     names: tuple[str, ...], content: object, path: Path
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """The records within an object or a list, each with the names on the way to it."""
+    """The records in an object or a list, each with the names on the path to it."""
     if isinstance(content, dict) and "full_text_sentences" in content and names:
         sentences, question = content["full_text_sentences"], content.get("question")
         whole = isinstance(question, str) and "answer" in content and _are_strings(sentences)
@@ -87,7 +87,7 @@ def _are_strings(value: object) -> bool:
 def _read(
     record: Mapping[str, Any], tokenizer: Tokenizer, where: str
 ) -> tuple[str, str, list[tuple[int, int]]]:
-    """Return the text of a record, its question, which comes before the sentences, and the relevant spans."""
+    """Return a record's text, its question, which precedes the sentences in the tokens, and the relevant spans."""
     missing = [key for key in KEYS if not isinstance(record.get(key), list)]
     if missing:
         raise DataError(f"{where}: expected a list under {missing[0]!r} and the keys {', '.join(KEYS)}")

@@ -1,4 +1,4 @@
-"""Strategies: questions with their evidence, made of sub-documents by asking a language model."""
+"""Strategies that make questions with evidence from sub-documents by asking a language model."""
 
 import random
 import re
@@ -40,7 +40,7 @@ _MATERIAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A question with its evidence, spans of the sub-document in order, and the stretches it was made of."""
+    """A question with its evidence (spans of the sub-document, in order) and the stretches it was made from."""
 
     question: str
     evidence: tuple[Span, ...]
@@ -50,7 +50,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The units of the chunk and its window, ends exclusive, and the share of the text for a linked unit."""
+    """The units of the chunk and of its window, ends exclusive, and the part of the text for a linked unit."""
 
     chunk: Span
     window: Span
@@ -62,7 +62,7 @@ class Layout:
         return [unit for unit in range(*self.window) if not self.chunk[0] <= unit < self.chunk[1]]
 
     def distance(self, unit: int) -> int:
-        """Return how many units a linked unit is away from the nearest of the chunk; 1 for its neighbour."""
+        """Return how many units a linked unit is away from the chunk's nearest unit; 1 for a neighbour."""
         return self.chunk[0] - unit if unit < self.chunk[0] else unit - self.chunk[1] + 1
 
 
@@ -79,7 +79,7 @@ def window_of(chunk: Span, units: int, window_units: int, margin: int, draw: ran
 
 
 def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random.Random) -> Layout:
-    """Draw a chunk with its window; the positions that are wanted come by turns, by the number."""
+    """Draw a chunk with its window; ``number`` selects the wanted positions in turn."""
     size = settings.chunk_units
     if units < size + settings.closest_link + 1:
         raise DroppedError("too few units for a link")
@@ -95,21 +95,21 @@ def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes questions by the strategy of the settings, but for those that would teach the wrong thing."""
+    """Makes questions by the strategy of the settings, and rejects those that would teach the wrong thing."""
 
     settings: SynthesisSettings
     detector: LanguageDetector | None = None  # None takes questions in every language
     encoder: Embedder | None = None  # for the strategy "pair"
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """Make a question; `DroppedError` if none comes of this sub-document."""
+        """Make a question; `DroppedError` if this sub-document gives none."""
         draw = random.Random(f"{self.settings.seed}-{sub.doc_id}-{self.settings.strategy}")
         return (self._link if self.settings.strategy == "link" else self._of_chunks)(sub, talk, draw)
 
     def _link(self, sub: SubDocument, talk: Conversation, draw: random.Random) -> Made:
-        """Of a chunk and the farthest unit linked with it, with the numbers of the released code.
+        """Ask about a chunk and the farthest unit linked with it, with the numbers of the released code.
 
-        The question needs both sides; each side's labels are asked for by themselves.
+        The question needs both sides; the labels of each side are asked for separately.
         """
         settings = self.settings
         units = joined_units(sub.sentences, settings.unit_tokens)
@@ -149,9 +149,9 @@ class Maker:
         return Made(question, tuple(sorted(evidence)), contexts)
 
     def _of_chunks(self, sub: SubDocument, talk: Conversation, draw: random.Random) -> Made:
-        """Of consecutive sentences at a random place, or of a chunk of them and the most similar other one.
+        """Ask about consecutive sentences at a random place, or about a chunk and the one most similar to it.
 
-        The reply has the answer, too, and the sentences that it depends on, of each chunk.
+        The reply also has the answer and, for each chunk, the sentences that the answer depends on.
         """
         count, spans = self.settings.chunk_sentences, [sentence[:2] for sentence in sub.sentences]
         chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
@@ -180,7 +180,7 @@ class Maker:
         return Made(values["question"], evidence, contexts, values["answer"])
 
     def _similar(self, text: str, chunks: Sequence[Sequence[Span]], one: int) -> Span:
-        """A chunk and the one with the most similar embedding."""
+        """The number of a chunk, and that of the chunk with the most similar embedding."""
         assert self.encoder is not None
         with _EMBEDDING:
             vectors = embed_checked(self.encoder.passages, [text[slice(*_span(chunk))] for chunk in chunks])
@@ -190,7 +190,7 @@ class Maker:
         return one, int(np.argmax(cosines))
 
     def _check(self, sub: SubDocument, values: Values) -> None:
-        """Raise `MalformedReplyError` for a useless question, and for an answer that depends on nothing."""
+        """Raise `MalformedReplyError` for a useless question or an answer that depends on no sentence."""
         question = values["question"]
         if len(question) > _LONGEST_QUESTION:
             raise MalformedReplyError("the question is too long")
@@ -240,7 +240,7 @@ def _joined(text: str, units: Sequence[Span], span: Span) -> str:
 
 
 def document_line(sub: SubDocument, made: Made, strategy: str, provenance: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of a question file: the sub-document, its question, and under "synthesis" how it was made."""
+    """Return a line of a question file: the sub-document, its question and, under "synthesis", how it was made."""
     question: dict[str, Any] = {
         "qid": f"{sub.doc_id}-{strategy}",
         "question": made.question,

@@ -1,8 +1,8 @@
-r"""Documents to make data from, of files, folders, LlamaIndex and LangChain, and random stretches of them.
+r"""Documents to make data from, in files, folders, LlamaIndex and LangChain, and random stretches of them.
 
 ``.txt``, ``.txt.gz`` and ``.txt.xz`` files hold documents separated by a line that holds only ``\x1e``. Each line
 of a ``.jsonl`` or ``.jsonl.gz`` file is an object with the document under ``"text"``, its name under ``"doc_id"``
-or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one document of UTF-8 text.
+or ``"id"``, and optionally a ``"title"`` and a ``"source"``. Any other file is one document of UTF-8 text.
 """
 
 import random
@@ -31,28 +31,28 @@ POSITIONS: tuple[str, ...] = get_args(Position)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisSettings:
-    """Settings of a run; a folder of results holds those of one set. ``ValueError`` for a value out of its range.
+    """Settings of a run; a folder holds the results of one set only. ``ValueError`` for a value out of range.
 
-    The strategy "link" is a question that needs two far-apart parts of a document, which a language model
-    connects; "chunk" one on consecutive sentences; "pair" one on two chunks with similar embeddings.
+    The strategy "link" asks a question that needs two far-apart parts of a document, which a language model
+    connects; "chunk" asks about consecutive sentences; "pair" about two chunks with similar embeddings.
     """
 
     strategy: Strategy = "link"
-    seed: int = 0  # decides every draw
+    seed: int = 0  # determines every draw
     sizes: tuple[int, ...] = (2000, 5000, 10000)  # of sub-documents, in tokens of the bundled checkpoint
-    weights: tuple[float, ...] = (1.0, 1.0, 1.0)  # how many there should be of each size
-    per_document: int = 1  # most sub-documents of one document; they do not overlap
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0)  # relative number of sub-documents of each size
+    per_document: int = 1  # maximum number of sub-documents of a document; they do not overlap
     unit_tokens: int = 20  # "link": sentences are joined until a unit has this many tokens
-    chunk_units: int = 5  # "link"; the released code has 5, the paper's text 20 sentences
+    chunk_units: int = 5  # "link": the released code has 5, the paper's text 20 sentences
     window_units: int = 200  # "link": the model sees this many units,
     window_margin: int = 10  # which begin or end this many units from the chunk
-    chunk_widening: int = 2  # "link": units beside the chunk that may be relevant too,
-    link_widening: int = 3  # and beside the linked unit; a link is farther away than their sum
+    chunk_widening: int = 2  # "link": units on each side of the chunk that may be relevant too,
+    link_widening: int = 3  # and on each side of the linked unit; a link is farther away than their sum
     chunk_sentences: int = 20  # "chunk" and "pair"
-    positions: tuple[tuple[str, str], ...] = ()  # thirds, or "anywhere", of the two sides of a link, by turns
+    positions: tuple[tuple[str, str], ...] = ()  # thirds, or "anywhere", of the two sides of a link, in turn
     language: str = "en"  # ISO 639-1 code of documents and questions
-    language_probability: float = 0.8  # documents below are left out; 0 turns the detector off
-    boilerplate: bool = True  # leave out sub-documents of licences and copyright notices
+    language_probability: float = 0.8  # less probable documents are left out; 0 turns the detector off
+    boilerplate: bool = True  # whether to leave out sub-documents of licences and copyright notices
     test_share: float = 0.0  # share of the documents whose examples go to the test file
     tries: int = 3  # how often the model is asked for a reply in the right form
 
@@ -78,7 +78,7 @@ class SynthesisSettings:
 
     @property
     def closest_link(self) -> int:
-        """A linked unit is more than this many units away from the chunk."""
+        """A linked unit must be more than this many units away from the chunk."""
         return self.chunk_widening + self.link_widening
 
 
@@ -89,7 +89,7 @@ _IN_FOLDERS = (*_TEXTS, *_LINES, ".md", ".rst", ".text")
 
 
 def source_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files among these paths and, by name, in these folders; ``ValueError`` for one without a file."""
+    """Return the files among these paths and, sorted, in these folders; ``ValueError`` if a path has none."""
     found: list[Path] = []
     for path in paths:
         if not path.exists():
@@ -105,7 +105,7 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
-    """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file without text."""
+    """Yield documents of files, in order; `DataError` for a bad line, ``ValueError`` for a file without text."""
     for path in paths:
         if path.name.endswith(_LINES):
             yield from _read_lines(path)
@@ -160,9 +160,9 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _source_of(path: Path) -> str:
-    r"""A file's name without endings; of lines of documents, often called ``train``, with the folder before it.
+    r"""A file's name without endings; a JSON Lines file, often called ``train``, gets its folder's name as well.
 
-    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
+    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``, since results could not hold them.
     """
     path = Path(str(path).encode("utf-8", "backslashreplace").decode())
     name = path.name
@@ -172,12 +172,12 @@ def _source_of(path: Path) -> str:
 
 
 _SAMPLE_CHARACTERS = 4_000
-_LEAST_SHARE = 0.5  # a document may have this share of the smallest size; a shorter one is left out
+_LEAST_SHARE = 0.5  # a document with less than this share of the smallest size is left out
 _PART_CHARACTERS = 1_500
 _BOILERPLATE_SHARE = 0.15
 _MISTAKEN = 0.5
-"""A question counts as one in another language from this probability on: short texts are hard to tell."""
-_NAMED = 20  # of the documents that share text with test documents
+"""From this probability on, a question counts as in another language: short texts are hard to tell."""
+_NAMED = 20  # most documents that are named because they share text with test documents
 
 _BOILERPLATE = re.compile(
     r"\ball rights reserved\b|\bcopyright\b\s*(?:\(c\)|©|\d{4}|holders?\b|notice\b|owners?\b)|©\s*\d{4}|"
@@ -204,18 +204,18 @@ class Sentence(NamedTuple):
 class SubDocument:
     """A stretch of a document."""
 
-    number: int  # from 0, in the order of reading
-    doc_id: str  # that of the document with the place of the first character after it
+    number: int  # from 0, in reading order
+    doc_id: str  # the document's id, followed by the place of the first character
     source: str
     title: str
     text: str
-    size: int  # wanted, in tokens
+    size: int  # intended size, in tokens
     sentences: tuple[Sentence, ...]
     held_out: bool = False  # its example belongs to the test file
 
     @property
     def tokens(self) -> int:
-        """Number of tokens of the sentences."""
+        """The number of tokens in the sentences."""
         return sum(sentence.tokens for sentence in self.sentences)
 
 
@@ -228,7 +228,7 @@ class LanguageDetector:
         self._model: Any = library.LanguageIdentifier.from_model_file(library.MODEL_FILE, norm_probs=True)
 
     def probability(self, text: str, language: str) -> float:
-        """Return the probability that a text is in a language; long texts are read at three places."""
+        """Return the probability that a text is in a language; of long texts it reads three parts."""
         if len(text) > 3 * _PART_CHARACTERS:
             starts = 0, len(text) // 2, len(text) - _PART_CHARACTERS
             text = "\n".join(text[start : start + _PART_CHARACTERS] for start in starts)
@@ -246,7 +246,7 @@ def is_about_a_notice(text: str) -> bool:
 
 
 def is_new(text: str, seen: set[int]) -> bool:
-    """Note a text, of which case and white space do not matter; False if it was noted before."""
+    """Note a text, ignoring case and white space; False if it was noted before."""
     before = len(seen)
     seen.add(hash_of(text.split()))
     return len(seen) > before
@@ -254,16 +254,16 @@ def is_new(text: str, seen: set[int]) -> bool:
 
 @dataclass(slots=True)
 class Supply:
-    """Sub-documents of a stream of documents, one at a time, whose sizes come as often as their weights say.
+    """Sub-documents of a stream of documents, one at a time; how often each size comes depends on its weight.
 
-    A document too short for a size gets a smaller one. What is cut from a document depends on the documents before
-    it, through the sizes that they got, and on the seed.
+    A document too short for a size gets a smaller one. The stretches that are cut from a document depend on the
+    seed and, through the sizes that came before, on earlier documents.
     """
 
     settings: SynthesisSettings
     count_tokens: CountTokens
     detector: LanguageDetector | None = None  # None takes documents in every language
-    finder: SharedTextFinder | None = None  # of what documents share with test documents
+    finder: SharedTextFinder | None = None  # finds text that documents share with test documents
     documents: int = 0  # read so far
     left_out: Counter[str] = field(default_factory=Counter)  # documents and sub-documents, by reason
     contaminated: list[str] = field(default_factory=list)  # the first that share text with test documents
@@ -308,7 +308,7 @@ class Supply:
     def _cut(self, document: Document, segmenter: Segmenter) -> Iterator[SubDocument]:
         """The sub-documents of a document; none if it is too short."""
         text, settings = document.text, self.settings
-        # from the middle: the front matter of a book has other tokens
+        # from the middle, since the tokens of a book's front matter differ
         begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
         sample = readable(text[begin : begin + _SAMPLE_CHARACTERS])
         width = len(sample) / max(1, self.count_tokens(sample))  # characters of a token
@@ -340,18 +340,18 @@ class Supply:
             yield SubDocument(number, name, document.source, document.title, own, size, moved, held_out)
 
     def _next_size(self, tokens: float) -> int:
-        """Of the sizes that a document has tokens for, the one that is most behind its weight."""
+        """Of the sizes that a document is long enough for, the one that is furthest behind its weight."""
         settings = self.settings
         fitting = [size for size in settings.sizes if size <= 1.1 * tokens] or [min(settings.sizes)]
         weights = dict(zip(settings.sizes, settings.weights, strict=True))
         return min(fitting, key=lambda size: (self._made[size] / weights[size], -size))
 
     def _sentences(self, text: str, start: int, stop: int, size: int, segmenter: Segmenter) -> list[Sentence]:
-        """The whole sentences of a stretch until they have so many tokens."""
+        """Whole sentences of a stretch, as many as fit into ``size`` tokens, but at least one."""
         found: list[Sentence] = []
         total = 0
         units = segmenter.segment(text[start:stop])
-        for unit in units[int(start > 0) : len(units) - int(stop < len(text))]:  # the others may be cut off
+        for unit in units[int(start > 0) : len(units) - int(stop < len(text))]:  # ends may be cut off
             span = start + unit.start, start + unit.end
             tokens = self.count_tokens(readable(text[slice(*span)]))
             if found and total + tokens > size:
@@ -362,7 +362,7 @@ class Supply:
 
 
 def joined_units(sentences: Sequence[Sentence], least_tokens: int) -> list[tuple[int, int]]:
-    """Spans of units: sentences joined until each has so many tokens; what is left over joins the last."""
+    """Spans of units: sentences joined until each unit has ``least_tokens``; a rest joins the last unit."""
     units: list[tuple[int, int]] = []
     tokens = least_tokens
     for sentence in sentences:
