@@ -1,4 +1,4 @@
-"""Run one measurement, print a short table, and write the JSON where asked."""
+"""Run one measurement, print a short table, and write JSON if requested."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from benchmarks.report import describe_run, print_report
 
 
 def main() -> int:
-    """Return 1 where a measurement misses its bound, else 0."""
+    """Return 1 if a measurement misses its bound, else 0."""
     arguments = _parser().parse_args()
     rows, ok = arguments.measure(arguments)
     report = {**describe_run(sys.argv[1:]), "benchmark": arguments.benchmark, "ok": ok, "results": rows}

@@ -1,4 +1,4 @@
-"""A question over many documents: counting, keeping and loading the words of all, and reading some."""
+"""A question over many documents: counts, persists and loads the words of all, and reads some of them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
 
 READ_DOCUMENTS = (5, 10, 20, 50)
-SUBSET = 20  # documents that are read where all should be; the time for all is proportional
+SUBSET = 20  # documents that are read instead of all; the time for all is proportional
 MOST_SECONDS = {"count": 120.0, "encode": 900.0, "load": 2.0, "question": 10.0}
-"""For 1,000 documents of 20,000 characters on 2 cores."""
+"""Bounds for 1,000 documents of 20,000 characters on 2 cores."""
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `corpus`."""
     command = commands.add_parser(
-        "corpus", help="seconds of a question over many documents, and of its index"
+        "corpus", help="seconds of a question over many documents, and of their index"
     )
     command.add_argument("--documents", type=int, default=1000)
-    command.add_argument("--characters", type=int, default=20_000, help="of each document")
+    command.add_argument("--characters", type=int, default=20_000, help="length of each document")
     command.add_argument("--questions", type=int, default=5)
     command.add_argument("--device", default="cpu")
     command.set_defaults(measure=measure_corpus)
@@ -40,7 +40,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Seconds of each step; the bounds hold for the default size and smaller ones."""
+    """Seconds of each step; the bounds apply to the default size and smaller ones."""
     from spscanner_rag.scanner import Scanner
 
     texts, asked = synthetic_corpus(arguments.documents, arguments.characters, arguments.questions)
@@ -74,12 +74,12 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
 
 def joined_texts(texts: Sequence[str]) -> list[JoinedText]:
-    """Each text as a document of its own."""
+    """Make a document of each text."""
     return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
 
 
 def _kept(folder: Path, texts: Sequence[str], corpus: Corpus) -> tuple[float, float]:
-    """Seconds to persist the documents, and to load them with their counts."""
+    """Seconds to persist the documents, and seconds to load them with their counts."""
     start = time.perf_counter()
     write_corpus(folder, "benchmark", ({"text": text} for text in texts), corpus)
     persisted = time.perf_counter()
@@ -91,7 +91,7 @@ def _kept(folder: Path, texts: Sequence[str], corpus: Corpus) -> tuple[float, fl
 def _answered(
     scanner: Scanner, corpus: Corpus, asked: Sequence[Asked], bounds: ReadBounds
 ) -> dict[str, float]:
-    """Medians over the questions, and how many found the document and the sentence."""
+    """Medians over the questions, and the share that found the document and the sentence."""
     seconds, choosing, tokens, found, first = [], [], [], 0, 0
     for query, right, answer in asked:
         start = time.perf_counter()
@@ -114,7 +114,7 @@ def _answered(
 
 
 def _read(scanner: Scanner, query: str, corpus: Corpus, numbers: Sequence[int]) -> list[str]:
-    """The ten best sentences of some texts."""
+    """The ten best sentences in some texts."""
     texts: list[JoinedText] = [corpus.texts[number] for number in numbers]
     chosen = Selection(top_k=10)
     hits = score(scanner, query, texts, chosen, collection=corpus.collection).hits(chosen)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The kernels' tests and the table of speeds on a GPU machine without a network, in less than nine minutes.
+# Runs the kernels' tests and the table of speeds on a GPU machine without a network, in less than nine minutes.
 #
-#   benchmarks/gpu.sh WHEELS OUT   in a clone; WHEELS is made by benchmarks/gpu_wheels.sh
+#   benchmarks/gpu.sh WHEELS OUT   in a clone; benchmarks/gpu_wheels.sh makes WHEELS
 #   benchmarks/gpu.sh --trial      the same steps on any CPU: tiny shapes, kernels in Triton's interpreter; needs a network
 #
-# OUT gets a few small files, each written when its step is done: tests.xml and one JSON for each shape. Packages are
-# installed into a temporary folder without their dependencies; the machine's own stay as they are.
+# OUT gets a few small files, each written when its step is done: tests.xml and one JSON file for each shape. Packages
+# are installed into a temporary folder without their dependencies; the machine's own packages stay unchanged.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
@@ -16,7 +16,7 @@ export SPSCANNER_CACHE="$packages/cache" PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
 
 if [ "${1:-}" = --trial ]; then
     out=$(mktemp -d)
-    # with numpy 2.4 Triton 3.6 fails in its own interpreter
+    # Triton 3.6 fails in its own interpreter with numpy 2.4
     "$python" -m pip install --quiet --no-deps --target "$packages" triton==3.6.0 numpy==2.3.5 einops==0.8.2 setuptools wheel
     MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE "$python" -m pip install --quiet --no-build-isolation --no-deps \
         --target "$packages" mamba-ssm==2.3.2.post1
@@ -29,13 +29,13 @@ else
     export NLTK_DATA="$wheels/nltk_data" TRITON_CACHE_AUTOTUNING=1 # tuned once, for all processes of this run
     [ ! -d "$wheels/oracles" ] || export SPSCANNER_ORACLES="$wheels/oracles"
     sizes=(130m 1.3b default) kinds=(mamba-ssm "plain mamba-ssm" torch)
-    # the rows of the targets come first; rows that take longer than 5 s are left out
+    # the rows with targets come first; rows that take longer than 5 s are left out
     table=(--device cuda --dtype bfloat16 --tokens 1000 10000 69000 250000 1000000 --longest 5)
 fi
 mkdir -p "$out"
 cd "$here"
 
-# A failing test is reported at the end, after the table. Plug-ins of pytest are not needed.
+# A failing test is reported at the end, after the table. pytest's plug-ins are not needed.
 failed=0 minute=60
 [ "${TRITON_INTERPRET:-}" = "" ] || minute=3600 # a busy CPU
 timeout $((3 * minute)) "$python" -m pytest -q -p no:cacheprovider -o addopts=--import-mode=importlib \

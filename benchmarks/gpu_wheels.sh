@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What benchmarks/gpu.sh needs on a machine without a network, into one folder of at most 60 MB.
+# Puts what benchmarks/gpu.sh needs on a machine without a network into one folder of at most 60 MB.
 #
 #   PYTHON=.venv/bin/python benchmarks/gpu_wheels.sh WHEELS   in a clone with the development packages
 #
-# For an image with Python 3.12, PyTorch 2.11, Triton 3.6, transformers and pytest: wheels of what it lacks, NLTK's
-# sentence model from llama-index-core and, where they are, the original's outputs. all-MiniLM-L6-v2 is left out.
+# For an image with Python 3.12, PyTorch 2.11, Triton 3.6, transformers and pytest: wheels of the missing packages,
+# NLTK's sentence model from llama-index-core and, if available, the original's outputs. all-MiniLM-L6-v2 is left out.
 set -euo pipefail
 out=$(realpath -m "$1")
 cd "$(dirname "$0")/.."
@@ -15,12 +15,12 @@ mkdir -p "$out/nltk_data/tokenizers/punkt_tab"
 platforms=(manylinux_2_28_x86_64 manylinux_2_27_x86_64 manylinux_2_17_x86_64 manylinux2014_x86_64)
 "$python" -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
     "${platforms[@]/#/--platform=}" -c constraints.txt -d "$out" einops nltk PyStemmer sentencex
-# pure Python without its CUDA extensions, so one wheel is for every version
+# without its CUDA extensions it is pure Python, so one wheel fits every version
 MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE \
     "$python" -m pip wheel --quiet --no-build-isolation --no-deps -w "$out" mamba-ssm==2.3.2.post1
 cp -r "$model/_static/nltk_cache/tokenizers/punkt_tab/english" "$out/nltk_data/tokenizers/punkt_tab"
 oracles=${SPSCANNER_ORACLES:-../shared/oracles}
-if [ -d "$oracles" ]; then # without those that the tests have themselves
+if [ -d "$oracles" ]; then # without those that the tests contain
     cp -r "$oracles" "$out/oracles"
     chmod -R u+w "$out/oracles"
     rm -r "$out/oracles/checkpoints/"{long,two-groups}

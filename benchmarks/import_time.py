@@ -1,4 +1,4 @@
-"""The time of imports: each statement in fresh interpreters, minus the time of an empty one."""
+"""The time of imports: each statement in a fresh interpreter, minus the time of an empty one."""
 
 import argparse
 import statistics
@@ -39,4 +39,4 @@ def _seconds(statement: str, repeats: int) -> float:
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", statement], check=True)
         taken.append(time.perf_counter() - start)
-    return statistics.median(taken[1:])  # the first one fills the file cache
+    return statistics.median(taken[1:])  # the first run fills the file cache

@@ -1,6 +1,6 @@
 """Peak memory and time of a scan as the document grows, with the bundled checkpoint on the CPU.
 
-Each size runs in a process of its own, so that neither memory nor warm caches pass from one to the next.
+Each size runs in a separate process, so that neither memory nor warm caches carry over.
 """
 
 import argparse
@@ -22,10 +22,10 @@ MOST_FIRST, MOST_NEXT = 4.0, 1.05
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `memory` and `linear`."""
-    memory = commands.add_parser("memory", help=f"peak memory of {LONG:,} against {SHORT:,} characters")
+    memory = commands.add_parser("memory", help=f"peak memory of {LONG:,} and of {SHORT:,} characters")
     memory.set_defaults(measure=measure_memory)
-    linear = commands.add_parser("linear", help=f"time of {LONG:,} against {MIDDLE:,} characters")
-    linear.add_argument("--repeats", type=int, default=3, help="scans of the shorter one; the median counts")
+    linear = commands.add_parser("linear", help=f"time of {LONG:,} and of {MIDDLE:,} characters")
+    linear.add_argument("--repeats", type=int, default=3, help="scans of the shorter text; the median counts")
     linear.set_defaults(measure=measure_linear)
     for command in (memory, linear):
         command.add_argument(
@@ -33,17 +33,17 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
         )
         command.add_argument("--model", help="checkpoint folder or Hub id; default: the bundled one")
     encoder = commands.add_parser(
-        "encoder", help="the first and the next question on a text, with and without encoder"
+        "encoder", help="the first and the next question about a text, with and without encoder"
     )
-    encoder.add_argument("--characters", type=int, default=450_000, help="of the text; some 100,000 tokens")
-    encoder.add_argument("--repeats", type=int, default=3, help="of each measurement; the median counts")
+    encoder.add_argument("--characters", type=int, default=450_000, help="of the text, about 100,000 tokens")
+    encoder.add_argument("--repeats", type=int, default=3, help="measurements of each; the median counts")
     encoder.add_argument("--dtype", default="auto")
     encoder.set_defaults(measure=measure_encoder)
     return [memory, linear, encoder]
 
 
 def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Seconds of a question on a text: without encoder, the first with it, and the next; the bounds are ratios."""
+    """Seconds of a question: without encoder, the first with encoder, and the next; the bounds are ratios."""
     from spscanner_rag import Scanner
 
     text, dtype = example_text(arguments.characters), arguments.dtype
@@ -53,7 +53,7 @@ def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], b
     for scanner in (plain, encoded):
         scanner.scan(QUESTION, text[:20_000])  # compiles kernels
     for number in range(arguments.repeats):
-        changed = f"{number} {text}"  # a text that is not known
+        changed = f"{number} {text}"  # a new text
         for name, scanner in zip(seconds, (plain, encoded, encoded), strict=True):
             start = time.perf_counter()
             scanner.scan(QUESTION, changed)
@@ -69,7 +69,7 @@ def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], b
 
 
 def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Peak resident memory of a long document's process minus a short one's, in MB (10^6 bytes)."""
+    """Peak resident memory of a process with a long document minus one with a short one, in MB (10^6 bytes)."""
     short = _scan_in_process(int(SHORT * arguments.scale), 1, arguments.model)
     long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
     growth = long["peak_mb"] - short["peak_mb"]
@@ -82,7 +82,7 @@ def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
 
 def measure_linear(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Seconds of a long document's scan divided by those of one a tenth as long, without loading."""
+    """Seconds to scan a long document, divided by those for one a tenth as long; loading is not timed."""
     middle = _scan_in_process(int(MIDDLE * arguments.scale), arguments.repeats, arguments.model)
     long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
     ratio = long["seconds"] / middle["seconds"]
@@ -104,13 +104,13 @@ def peak_bytes() -> int:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
-    # On Linux, ru_maxrss includes the process before its exec, a copy of the parent; VmHWM does not.
+    # On Linux, ru_maxrss includes the parent's copy from before exec; VmHWM does not.
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
 
 
 def allow_no_more_than_is_free() -> None:
-    """On Linux, let an allocation fail when memory runs out, instead of the system killing some process."""
+    """On Linux, let allocations fail when memory runs out, so that the system does not kill a process."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -131,7 +131,7 @@ def _scan_in_process(characters: int, repeats: int, model: str | None) -> dict[s
 
 
 def _scan_here(characters: int, repeats: int, model: str | None) -> dict[str, float]:
-    """Scan and report on this process; the memory includes loading and a first short scan, the time does not."""
+    """Scan in this process and report; memory includes loading and a first short scan, the time does not."""
     from spscanner_rag import Scanner
 
     scanner = Scanner.from_pretrained(model, device="cpu")

@@ -1,4 +1,4 @@
-"""Calls timed in turn, a description of the machine, and the printed table, for all benchmarks."""
+"""Shared by all benchmarks: calls timed in turn, a description of the machine, and the printed table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 Row = dict[str, float] | str  # a row of a report: numbers by column, or the reason why there are none
-LONG_ENOUGH = 90.0  # seconds of measuring after which no call is repeated
+LONG_ENOUGH = 90.0  # seconds of measuring after which calls are no longer repeated
 
 
 def too_long(seconds: float) -> str:
-    """The row of a call that is expected to take longer than allowed."""
+    """The row for a call that is expected to take longer than allowed."""
     return f"not measured: would take about {seconds:,.0f} s"
 
 
@@ -44,7 +44,7 @@ def seconds_of(run: Callable[[], object], device: torch.device) -> float:
 def median_seconds(
     runs: Mapping[str, Callable[[], object]], repeats: int, device: torch.device
 ) -> dict[str, float]:
-    """Median seconds of each call; calls alternate, so that a busy moment of the machine affects all alike."""
+    """Median seconds of each call; calls alternate, so that a busy moment of the machine affects all equally."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     end = time.monotonic() + LONG_ENOUGH
     for _ in range(repeats):
@@ -56,8 +56,8 @@ def median_seconds(
 
 
 def describe_run(arguments: list[str]) -> dict[str, object]:
-    """Command, date, machine and versions of this run; no host name and no path."""
-    # Imported after the measurement: a process that measures memory must not load torch because of this.
+    """Command, date, machine and versions of this run, without a host name or a path."""
+    # Imported after the measurement: this must not load torch into a process that measures memory.
     import torch
 
     from spscanner_rag.lab.evaluation.run import processor_name
@@ -91,7 +91,7 @@ def _memory_gib() -> float | None:
 
 
 def print_report(report: Mapping[str, object]) -> None:
-    """Print command, machine, versions and results; consecutive rows with the same columns share one head."""
+    """Print command, machine, versions and results; consecutive rows with the same columns share a header."""
     machine, versions, results = report["machine"], report["versions"], report["results"]
     assert isinstance(machine, dict)
     assert isinstance(versions, dict)

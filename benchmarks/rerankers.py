@@ -1,6 +1,7 @@
 """Speed of rerankers of the same size: Mamba-1, Mamba-2 and a transformer, on random weights and the same tokens.
 
-As Xu et al. 2024 compare them ("State Space Models are Strong Text Rerankers"). A query ranks `--passages` texts.
+The comparison is that of Xu et al. 2024 ("State Space Models are Strong Text Rerankers"). Each query ranks
+`--passages` texts.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     add("--dtype", default="float32", choices=["float32", "bfloat16"])
     add("--size", choices=sorted(SHAPES), default="default")
     add("--passages", type=int, default=16, help="texts that a query ranks")
-    add("--tokens", type=int, default=256, help="tokens of each")
+    add("--tokens", type=int, default=256, help="tokens in each text")
     add("--repeats", type=int, default=3, help="measurements of each, in turn; the median counts")
     command.set_defaults(measure=measure_rerankers)
     return [command]
 
 
 def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Queries and tokens per second of each kind, and its time in times of the first; there are no bounds."""
+    """Queries and tokens per second of each kind, and its time in multiples of the first's; no bounds."""
     import torch
 
     from spscanner_rag.checkpoint.file_access import locate
@@ -54,7 +55,7 @@ def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object],
         }
     runs = {kind: partial(reranker.score_texts, QUESTION, texts) for kind, reranker in rerankers.items()}
     for run in runs.values():
-        run()  # compiles, tunes and takes memory
+        run()  # compiles and tunes kernels, and takes memory
     seconds = median_seconds(runs, arguments.repeats, torch.device(arguments.device))
     rows: dict[str, object] = {"threads": torch.get_num_threads(), "tokens of a query": tokens}
     for kind, taken in seconds.items():
@@ -68,7 +69,7 @@ def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object],
 
 
 def _random_reranker(kind: str, folder: Path, tokenizer: Tokenizer, given: argparse.Namespace) -> Pointwise:
-    """A reranker of random weights; a transformer's layer has those of two layers of Mamba."""
+    """A reranker with random weights; one transformer layer has as many as two Mamba layers."""
     import torch
 
     from spscanner_rag.baselines import CrossEncoder, MambaReranker
@@ -102,6 +103,6 @@ def _random_reranker(kind: str, folder: Path, tokenizer: Tokenizer, given: argpa
 
 
 def _weights(reranker: object) -> int:
-    """The number of weights outside the embeddings."""
+    """The number of weights without the embeddings."""
     model = reranker._model  # type: ignore[attr-defined]
     return sum(p.numel() for name, p in model.named_parameters() if "embedding" not in name)

@@ -1,4 +1,4 @@
-"""The cost of a server: many clients against one call, and short requests beside a long one."""
+"""The cost of a server: many clients compared with one call, and short requests beside a long one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks.report import Commands
 from benchmarks.texts import QUESTION, example_text, short_texts
 
-REQUIRED_SHARE = 0.9  # tokens per second of many clients, as a share of one call of `Scanner.scan_many`
+REQUIRED_SHARE = 0.9  # tokens per second of many clients, as a share of a single `Scanner.scan_many` call
 MOST_SHARES = 3.0
-"""The longest wait of a short request beside a long one, in shares: twice its time without the long one."""
+"""The longest wait of a short request beside a long one, in shares; a share is twice its time on its own."""
 
 _WAITED = "longest wait of a short request beside the long one, in shares"
 
@@ -54,7 +54,7 @@ def measure_serve(arguments: argparse.Namespace) -> tuple[dict[str, object], boo
 
 
 def _scan_many(model: str | None, texts: list[str]) -> float:
-    """Seconds of one call, each text being its own collection as it is for its client; the better of two."""
+    """Seconds of one call, in which each text is its own collection, as for a client; the better of two."""
     from spscanner_rag import Scanner
 
     scanner = Scanner.from_pretrained(model)
@@ -68,7 +68,7 @@ def _scan_many(model: str | None, texts: list[str]) -> float:
 
 @contextmanager
 def _server(options: list[str]) -> Iterator[str]:
-    """The address of a server in a process of its own."""
+    """Yield the address of a server in a separate process."""
     command = [sys.executable, "-m", "spscanner_rag.apps.cli", "serve", *options]
     command += ["--port", "0", "--max-waiting", "100000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -78,7 +78,7 @@ def _server(options: list[str]) -> Iterator[str]:
         )
         if found is None:
             raise OSError("the server did not start")
-        threading.Thread(target=process.stderr.read).start()  # its log must be read, or it stops
+        threading.Thread(target=process.stderr.read).start()  # an unread log would block the server
         try:
             yield found.group(1)
         finally:
@@ -94,12 +94,12 @@ async def _ask(client: Any, query: str, text: str) -> float:  # noqa: ANN401 - h
 
 
 async def _many_clients(address: str, texts: list[str], clients: int) -> float:
-    """Seconds until all texts are read by clients that each ask for one after the other; the better of two."""
+    """Seconds until clients, which each ask for one text after the other, have all texts; the better of two."""
     import httpx
 
     seconds = []
     async with AsyncExitStack() as open_clients:
-        own = [  # made before the clock starts: each takes 20 ms, in which it reads certificates
+        own = [  # made before timing starts: each takes 20 ms to read certificates
             await open_clients.enter_async_context(httpx.AsyncClient(base_url=address, timeout=600))
             for _ in range(clients)
         ]
@@ -117,7 +117,7 @@ async def _many_clients(address: str, texts: list[str], clients: int) -> float:
 
 
 async def _short_beside_long(address: str, shorts: list[str], long: str) -> dict[str, float]:
-    """Seconds of short requests, one after the other, without and with a long document being read."""
+    """Seconds of short requests, one after the other, before and while a long document is read."""
     import httpx
 
     async with httpx.AsyncClient(base_url=address, timeout=600) as client:
@@ -125,7 +125,7 @@ async def _short_beside_long(address: str, shorts: list[str], long: str) -> dict
         reading = asyncio.ensure_future(_ask(client, QUESTION, long))
         await asyncio.sleep(0.2)
         beside: list[float] = []
-        while not beside or not reading.done():  # one at least, however fast the machine
+        while not beside or not reading.done():  # at least one, however fast the machine
             beside.append(await _ask(client, QUESTION, shorts[len(beside) % len(shorts)]))
         await reading
     usual = without[len(without) // 2]

@@ -1,4 +1,4 @@
-"""The size of the project: lines of code and tests, words of documentation, what the integrations import."""
+"""Measures the project's size: lines of code and tests, words of documentation, what the integrations import."""
 
 import argparse
 import ast
@@ -20,13 +20,13 @@ LIMITS = {
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `size`."""
-    command = commands.add_parser("size", help="lines of code and tests, words of docs, against their bounds")
+    command = commands.add_parser("size", help="lines of code and tests, words of docs, and their bounds")
     command.set_defaults(measure=measure_size)
     return [command]
 
 
 def measure_size(_: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Count what git tracks; False if a number is above its bound."""
+    """Count the files that git tracks; False if a number is above its bound."""
     code = _tracked("spscanner_rag/*.py", "integrations/*.py")
     entries = {
         path.relative_to(REPOSITORY / "spscanner_rag").parts[0]
@@ -63,7 +63,7 @@ def _lines(paths: list[Path]) -> int:
 
 
 def _imported_by_integrations() -> list[Path]:
-    """The modules of both integrations and all that they import, functions and type checkers included."""
+    """The modules of the integrations and all that they import, also in functions and for type checkers."""
     modules = {}
     for root in (REPOSITORY, REPOSITORY / "integrations"):
         folder = root / "spscanner_rag" if root == REPOSITORY else root

@@ -1,8 +1,8 @@
 """Speed of reading documents, its share of the machine's limit, and the speed of other programs.
 
-There are three parts. `readings`: our backends and transformers on the same random weights. `questions`: whole
-scanners with several questions on a document, and with many short documents. `embedding`: a scan against
-all-MiniLM-L6-v2 on the sentences of the same text. The whole scanner of size "default" is the bundled one.
+There are three parts. `readings`: our backends and transformers on the same random weights. `questions`: complete
+scanners with several questions about a document, and with many short documents. `embedding`: a scan compared with
+all-MiniLM-L6-v2 on the sentences of the same text. The complete scanner of size "default" is the bundled one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SHAPES = {
     "1.3b": {"hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 50288, "state_size": 128},
     "tiny": {"hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 16384, "state_size": 16},
 }
-"""Keys of transformers' configuration; "default" is the bundled checkpoint's. All can read its tokens."""
+"""Keys of transformers' configuration; "default" is the bundled checkpoint's. All sizes can read its tokens."""
 
 PARTS = ("readings", "questions", "embedding")
 OURS = ("mamba-ssm", "numba", "torch")
@@ -46,16 +46,16 @@ TOKENS_PER_UNIT = 25
 
 _WIDTH = {"cuda": 8192, "cpu": 2048}  # rows and columns of the large product
 _COPY_BYTES = {"cuda": 2**31, "cpu": 2**28}
-_WARM_UP = {"cuda": 10**9, "cpu": 1024}  # tokens; on CUDA all: kernels are tuned and memory taken once
+_WARM_UP = {"cuda": 10**9, "cpu": 1024}  # tokens; on CUDA all, to tune kernels and take memory once
 _NO_MEMORY = "out of memory"
 
 Forward = Callable[["torch.Tensor"], object]
 Program = Callable[[float], object]
-"""Reads a share of a text: a small one first, to warm up and to estimate the time of the whole."""
+"""Reads a share of a text: first a small share, to warm up and to estimate the time for the whole text."""
 
 
 class NotMeasuredError(Exception):
-    """Something cannot be measured here; the message says why."""
+    """A measurement is not possible here; the message says why."""
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
@@ -63,19 +63,19 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     command = commands.add_parser("speed", help="speed, memory, share of the machine's limit; other programs")
     add = command.add_argument
     add("--device", default="cpu", choices=["cpu", "cuda"])
-    add("--dtype", nargs="+", choices=["float32", "bfloat16"], help="default: the native one, float32")
+    add("--dtype", nargs="+", choices=["float32", "bfloat16"], help="default: native, on CPU also float32")
     add("--sizes", nargs="+", choices=sorted(SHAPES), default=["default", "130m"])
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     add("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"], help="programs that read")
     add("--tokens", nargs="+", type=int, default=[1000, 10_000], help="document lengths to read")
-    add("--questions", nargs="+", type=int, default=[1, 4, 16], help="questions on one document")
+    add("--questions", nargs="+", type=int, default=[1, 4, 16], help="questions about one document")
     add("--question-tokens", type=int, default=10_000, help="length of that document")
     add("--short-documents", type=int, default=256, help="number of short documents to scan at once")
     add("--short-tokens", type=int, default=400, help="length of each")
     add("--embedded-tokens", type=int, default=100_000, help="length of the text to embed and to scan")
     add("--repeats", type=int, default=3, help="measurements of each; the median counts")
     add("--longest", type=float, default=120, help="leave out rows that would take more seconds")
-    add("--budget", type=float, default=math.inf, help="begin no row after this many seconds")
+    add("--budget", type=float, default=math.inf, help="start no row after this many seconds")
     command.set_defaults(measure=measure_speed)
     return [command]
 
@@ -113,7 +113,7 @@ def _default_dtypes(device: str) -> list[str]:
 
 
 def write_random_weights(shape: str, folder: Path) -> None:
-    """Write a checkpoint in transformers' layout, the same in every run."""
+    """Write a checkpoint with random weights, the same in every run, in transformers' layout."""
     import torch
     from transformers import Mamba2Config, Mamba2Model
 
@@ -126,7 +126,7 @@ def write_random_weights(shape: str, folder: Path) -> None:
 def _readings(
     kind: str, folder: Path, device: torch.device, dtype: str, given: argparse.Namespace
 ) -> dict[str, Row]:
-    """Rows of one program by the length of the document, from the shortest to the longest."""
+    """Rows of one program for each document length, from the shortest to the longest."""
     import torch
 
     from spscanner_rag.checkpoint.config import read_config
@@ -165,7 +165,7 @@ def _reading_row(
     dtype: torch.dtype,
     given: argparse.Namespace,
 ) -> Row:
-    """Median time, tokens per second, shares of the machine's limit, and on CUDA the peak of allocated memory."""
+    """Median time, tokens per second, shares of the machine's limit, and on CUDA the peak allocated memory."""
     import torch
 
     input_ids = torch.randint(config.vocab_size, (tokens,))
@@ -182,7 +182,7 @@ def _reading_row(
         if isinstance(error, MemoryError) or "memory" in str(error):
             return _NO_MEMORY
         raise
-    rate = (rate + product_rate(device, dtype)) / 2  # it changes while others use the machine, too
+    rate = (rate + product_rate(device, dtype)) / 2  # it changes when others use the machine
     projections, products, moved = least_work(config, tokens, dtype, device.type)
     row = {
         "ms": 1e3 * seconds,
@@ -197,10 +197,11 @@ def _reading_row(
 def least_work(
     config: Mamba2Config, tokens: int, dtype: torch.dtype, device: str
 ) -> tuple[float, float, float]:
-    """Operations of the projections and of all products, and bytes moved, whatever program reads a document.
+    """Operations of the projections and of all products, and bytes moved, that any program needs for a document.
 
     Memory traffic: activations with every step fused, a float32 residual, weights once per segment. The machine's
-    limit is the longer of two times: all products at the rate of a large one, all traffic at that of a large copy.
+    limit is the longer of two times: all products at the rate of a large product, all traffic at that of a large
+    copy.
     """
     from spscanner_rag.scan.devices import default_segment_tokens
 
@@ -214,16 +215,16 @@ def least_work(
 
 
 def scan_products(config: Mamba2Config, tokens: int, units: int) -> float:
-    """Operations of the products of a scan; a multiply-add is two, blocks of the state space are full squares.
+    """Operations of a scan's products; a multiply-add counts as two, and state space blocks are full squares.
 
-    The last layer's output projection is computed for the ends of units only.
+    The last layer's output projection is computed only for the ends of units.
     """
     from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
     d_inner, d_state = config.d_inner, config.d_state
     into = config.d_model * config.d_in_proj + config.d_conv * config.conv_dim
     block = CHUNK_TOKENS * (config.ngroups * d_state + d_inner)  # C . B, and mixing @ x
-    state = 2 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
+    state = 2 * d_inner * d_state  # what the block adds to the state, and the state to the block
     out = d_inner * config.d_model
     mixing = config.n_layer * (into + block + state)
     return 2.0 * (tokens * (mixing + (config.n_layer - 1) * out) + units * (out + config.d_model))
@@ -239,7 +240,7 @@ def product_rate(device: torch.device, dtype: torch.dtype) -> float:
 
 
 def copy_rate(device: torch.device) -> float:
-    """Bytes per second of a large copy, read and written."""
+    """Bytes per second, read and written, of a large copy."""
     import torch
 
     source = torch.ones(_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
@@ -248,7 +249,7 @@ def copy_rate(device: torch.device) -> float:
 
 
 def _forward(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
-    """A function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
+    """Return a function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
     if kind in OURS:
         return partial(_by_segments, _our_model(kind, folder, device, dtype))
     if kind == "plain mamba-ssm":
@@ -260,7 +261,7 @@ def _forward(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) 
 
 
 def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
-    """mamba-ssm's own model, which reads a document whole; its weights are others of the same shapes."""
+    """mamba-ssm's own model, which reads a document in one piece, with other weights of the same shapes."""
     from spscanner_rag.checkpoint.config import read_config
     from spscanner_rag.checkpoint.file_access import read_json
     from spscanner_rag.mamba2.kernels.triton.kernels import import_modules
@@ -273,7 +274,7 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
         raise NotMeasuredError(str(error)) from error
     own = read_config(read_json(folder / "config.json"))
     layer: dict[str, object] = {"layer": "Mamba2", "d_state": own.d_state, "headdim": own.headdim}
-    layer["use_mem_eff_path"] = importlib.util.find_spec("causal_conv1d") is not None  # it fuses that in
+    layer["use_mem_eff_path"] = importlib.util.find_spec("causal_conv1d") is not None  # this path needs it
     fused = {"rms_norm": True, "fused_add_norm": True, "residual_in_fp32": True}
     model = models["mamba_ssm.models.mixer_seq_simple"].MixerModel(
         own.d_model, own.n_layer, 0, own.vocab_size, layer, **fused, device=device, dtype=dtype
@@ -281,7 +282,7 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
 
     def forward(ids: torch.Tensor) -> object:
         if len(ids) * own.d_in_proj >= 2**31:
-            raise NotMeasuredError("so many tokens at once have offsets beyond 32 bits")
+            raise NotMeasuredError("offsets of this many tokens at once exceed 32 bits")
         return model(ids[None].to(device)).sum().item()
 
     return forward
@@ -319,7 +320,7 @@ def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:
 def _scanner_rows(
     size: str, folder: Path, device: torch.device, dtype: str, given: argparse.Namespace
 ) -> dict[str, Row]:
-    """Rows of a whole scanner, with the first of our backends that runs here."""
+    """Rows of a complete scanner, with the first of our backends that runs here."""
     import torch
 
     reason = "no time left"
@@ -337,7 +338,7 @@ def _scanner_rows(
 
 
 def _scanner(size: str, kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Scanner:
-    """The bundled scanner for "default", else one with the random weights in a folder and the same tokenizer."""
+    """The bundled scanner for "default", else one with random weights from a folder and the same tokenizer."""
     from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint
     from spscanner_rag.scanner import Scanner
 
@@ -350,7 +351,7 @@ def _scanner(size: str, kind: str, folder: Path, device: torch.device, dtype: to
 
 
 def _question_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row]:
-    """Several questions on one document, and many short documents against one as long as all of them."""
+    """Several questions about one document, and many short documents compared with one that is as long as all."""
 
     def scan(questions: int, texts: list[str], share: float) -> object:
         parts = [text[: round(len(text) * share)] for text in texts]
@@ -375,7 +376,7 @@ def _question_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row
 
 
 def _embedding_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row]:
-    """A scan, and all-MiniLM-L6-v2 on the sentences, both from the text on."""
+    """A scan, and all-MiniLM-L6-v2 on the sentences, both timed from the plain text."""
     from spscanner_rag.baselines.dense import MINILM, encoder_of
     from spscanner_rag.encoder.sentences import embed_checked
     from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -404,7 +405,7 @@ def _embedding_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Ro
 
 
 def _timed(scanner: Scanner, programs: Mapping[str, Program], given: argparse.Namespace) -> dict[str, Row]:
-    """Milliseconds of each program, and how many times as long as the first one it took."""
+    """Milliseconds of each program, and its time as a multiple of the first program's."""
     expected = {name: 20 * seconds_of(partial(run, 0.05), scanner.device) for name, run in programs.items()}
     runs = {name: partial(run, 1.0) for name, run in programs.items() if expected[name] <= given.longest}
     seconds = median_seconds(runs, given.repeats, scanner.device)

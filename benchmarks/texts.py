@@ -1,4 +1,4 @@
-"""Texts of any number and length, made of the novel in `examples/data`, and questions on them."""
+"""Makes any number of texts of any length from the novel in `examples/data`, and questions about them."""
 
 import random
 import re
@@ -24,7 +24,7 @@ QUESTIONS = (
     "Why does Mrs Clay stay in Bath?",
 )
 QUESTION = QUESTIONS[0]
-CHARACTERS_PER_TOKEN = 3.72  # for the bundled tokenizer, in this novel
+CHARACTERS_PER_TOKEN = 3.72  # by the bundled tokenizer, in this novel
 _WORD = re.compile(r"\b[a-z]{7,}\b")
 _SYLLABLES = (
     "ba be bi bo bra cal cor da del dor en far fen gal gor ha hel is ka lan lor ma mer na nor os pel ri ro sa sel "
@@ -40,7 +40,7 @@ def example_text(characters: int) -> str:
 
 
 def text_of_tokens(tokens: int) -> str:
-    """The novel, repeated and cut to about this number of tokens of the bundled tokenizer."""
+    """The novel, repeated and cut to about this number of the bundled tokenizer's tokens."""
     return example_text(round(tokens * CHARACTERS_PER_TOKEN))
 
 
@@ -52,7 +52,7 @@ def short_texts(number: int, tokens: int) -> list[str]:
 
 
 class Asked(NamedTuple):
-    """A question, the document that answers it, and the sentence that does."""
+    """A question, the number of the document that answers it, and the sentence that does."""
 
     query: str
     document: int
@@ -60,9 +60,9 @@ class Asked(NamedTuple):
 
 
 def synthetic_corpus(documents: int, characters: int, questions: int) -> tuple[list[str], list[Asked]]:
-    """Texts of ``characters`` characters, drawn from the novel's sentences, and questions on some of them.
+    """Texts of ``characters`` characters, drawn from the novel's sentences, and questions about some of them.
 
-    Some of the longer words of each text are its own, so that the vocabulary grows.
+    In each text, some of the longer words are replaced by words of its own, so that the vocabulary grows.
     """
     sentences = [part.strip() for part in re.split(r"(?<=[.!?])\s+", example_text(600_000)) if len(part) > 20]
     long_words = sorted(set(_WORD.findall(" ".join(sentences))))

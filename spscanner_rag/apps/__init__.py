@@ -1,1 +1,1 @@
-"""What people touch: the command line, pages, the server, batches."""
+"""What people use: the command line, pages, the servers, batches."""

@@ -1,4 +1,4 @@
-"""A batch run in a folder: rows of files, scanned into parts, Parquet or JSONL, that an interrupted run keeps."""
+"""A batch run: scans rows of files into a folder of Parquet or JSONL parts, which survive an interruption."""
 
 import hashlib
 import io
@@ -31,11 +31,11 @@ from spscanner_rag.text.units import readable
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20
-"""A chunk of long rows ends earlier, so that memory does not grow with the length of documents."""
+"""A chunk ends once its rows have this many bytes, so that memory does not grow with the length of documents."""
 
-IDENTITY = "_batch.json"  # readers of Parquet folders leave out names that begin with an underscore
+IDENTITY = "_batch.json"  # readers of Parquet folders ignore names that begin with an underscore
 DIGESTS = "_parts.jsonl"
-"""A line for each part, with its SHA-256, which is written before the part: one without a line is made again."""
+"""A line with the SHA-256 of each part, written before the part; a part without a line is made again."""
 
 COLUMNS = "id query_id document_score sentence_count tokens sentences error".split()
 
@@ -46,15 +46,15 @@ Record = dict[str, Any]  # one line of a part
 
 
 class InputChangedError(ValueError):
-    """An input changed after the run had begun; what was read of it is not written."""
+    """An input changed after the run had begun; rows read from it are not written."""
 
 
 class PartChangedError(ValueError):
-    """A part is not what the run wrote."""
+    """The content of a part is not what the run wrote."""
 
 
 class Columns(NamedTuple):
-    """The names of the columns, or keys of JSON objects, that rows are read from."""
+    """The names of the columns, or of the keys of JSON objects, that hold a row's values."""
 
     id: str = "id"
     query: str = "query"
@@ -69,7 +69,7 @@ class Query(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One question on one document; ``error`` says why it cannot be scanned."""
+    """One question about one document; ``error`` says why it cannot be scanned."""
 
     id: str
     query_id: str | None = None
@@ -81,23 +81,23 @@ class Row(NamedTuple):
 class Chunk(NamedTuple):
     """Rows that are scanned together into one part."""
 
-    number: int  # from 0; the name of the part
+    number: int  # from 0; names the part
     paths: tuple[str, ...]  # one file of rows, or several documents
-    start: int = 0  # first row of the file
+    start: int = 0  # first row in the file
     stop: int = 0  # the row after the last one; 0 for documents
-    name: str = ""  # of that file in ids: its last part, or the path where two inputs end alike
+    name: str = ""  # the file's name in ids, or its path if two inputs have the same name
 
 
 class Plan(NamedTuple):
-    """All chunks of the inputs, and the SHA-256 of each input in their order."""
+    """All chunks of the inputs, and the SHA-256 of each input, in order."""
 
     chunks: tuple[Chunk, ...]
     digests: tuple[str, ...]
-    states: Mapping[str, tuple[int, ...]]  # of each input when its digest was computed
+    states: Mapping[str, tuple[int, ...]]  # each input's state when its digest was computed
     notes: tuple[str, ...] = ()  # lines for the user
 
     def check_unchanged(self, chunk: Chunk) -> None:
-        """Raise ``InputChangedError`` if a file of a chunk is not the one that the plan was made of."""
+        """Raise ``InputChangedError`` if a file of a chunk has changed since the plan was made."""
         for path in chunk.paths:
             if _state(path) != self.states[path]:
                 raise InputChangedError(
@@ -107,7 +107,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
-    """Divide the rows of the inputs into chunks, always the same ones; ``ValueError`` for unusable inputs."""
+    """Divide the rows of the inputs into chunks, deterministically; ``ValueError`` for unusable inputs."""
     tables, documents, notes = _found(inputs)
     if documents and not has_queries:
         raise ValueError(
@@ -133,17 +133,17 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
 
 
 class RowReader:
-    """Reads chunks of one plan in their order; without ``queries`` each row has its own question."""
+    """Reads the chunks of a plan in order; without ``queries``, each row has its own question."""
 
     def __init__(self, columns: Columns, queries: Sequence[Query] = ()) -> None:
         self.columns, self.queries = columns, queries
-        self.repeated: list[str] = []  # ids that an earlier row has
-        self._ids: set[int] = set()  # hashes of them
-        self._table: Iterator[Any] = iter(())  # rows of the file that is being read
-        self._path, self._at = "", 0  # this file, and the number of its next row
+        self.repeated: list[str] = []  # ids that an earlier row has too
+        self._ids: set[int] = set()  # hashes of all ids so far
+        self._table: Iterator[Any] = iter(())  # rows of the open file
+        self._path, self._at = "", 0  # the open file, and the number of its next row
 
     def rows(self, chunk: Chunk) -> list[Row]:
-        """The rows of a chunk; one that cannot be read has its error instead of a document."""
+        """The rows of a chunk; a row that cannot be read has an error instead of a document."""
         if not chunk.stop:
             return [row for path in chunk.paths for row in self._document(path)]
         rows = enumerate(self._raw(chunk), chunk.start + 1)
@@ -186,15 +186,15 @@ class RowReader:
         (path,) = chunk.paths
         if self._path != path or self._at > chunk.start:  # another file, or the same one named again
             self._table, self._at = _raw_rows(path, self.columns), 0
-        self._path = ""  # where reading fails, the next chunk begins anew
+        self._path = ""  # if reading fails, the next chunk opens the file again
         yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
         self._path, self._at = path, chunk.stop
 
 
 def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Tables and documents that the inputs name, and notes. A folder with tables is read for these alone.
+    """List the tables and documents that the inputs name, and notes. In a folder with tables, only they are read.
 
-    Hidden files and those that begin with an underscore, or lie in a folder that does, are left out.
+    Hidden files, and files with a name or a folder that begins with an underscore, are left out.
     """
     tables: list[str] = []
     documents: list[str] = []
@@ -211,27 +211,27 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
                 break
         else:
             raise ValueError(
-                f"{path}: got a folder of which nothing can be read; expected files that end in "
+                f"{path}: got a folder in which nothing can be read; expected files that end in "
                 f"{', '.join((*TABLES, *KINDS))}"
             )
     return tables, documents, notes
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What changes whenever a file does."""
+    """Values that change whenever the file does; empty for a missing file."""
     try:
         status = os.stat(path)
     except OSError:
-        return ()  # whoever opens it says what is wrong
+        return ()  # opening it raises the error
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _opened(path: str) -> io.BufferedReader:
-    """Open a file to read from any place in it; ``ValueError`` names what cannot be read."""
+    """Open a regular file for reading; ``ValueError`` names a path that cannot be read."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError(
-                f"{path}: got no regular file; expected one that can be read twice: save it first"
+                f"{path}: not a regular file; expected one that can be read twice: save it first"
             )
         return open(path, "rb")
     except OSError as error:
@@ -242,7 +242,7 @@ def _opened(path: str) -> io.BufferedReader:
 
 
 def _digest(path: str) -> str:
-    if _state(path)[2:3] == (0,):  # files of the system have no size either, and some have no end
+    if _state(path)[2:3] == (0,):  # size 0: empty, or a file such as those of /proc, some of which never end
         return hashlib.sha256().hexdigest()
     with _opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -257,7 +257,7 @@ def _stretches(path: str, columns: Sequence[str], most: int) -> Iterator[tuple[i
     else:
         lengths = map(
             len, _raw_rows(path, columns)
-        )  # that lines have the columns is checked when each is read
+        )  # whether a line has the columns is checked when it is read
     start = size = row = 0
     for row, length in enumerate(lengths, 1):
         size += length
@@ -277,7 +277,7 @@ def _parquet_size(path: str, columns: Sequence[str]) -> tuple[int, float]:
             table = pq.ParquetFile(file)
         except pa.ArrowInvalid as error:
             raise ValueError(
-                f"{path}: got no Parquet file ({str(error)[:200]}); check that it is whole"
+                f"{path}: not a Parquet file ({str(error)[:200]}); check that it is complete"
             ) from None
         names, found = table.schema_arrow.names, table.metadata
         if missing := [column for column in columns if column not in names]:
@@ -290,7 +290,7 @@ def _parquet_size(path: str, columns: Sequence[str]) -> tuple[int, float]:
 
 
 def _raw_rows(path: str, columns: Sequence[str]) -> Iterator[Any]:
-    """All rows of a file: lines, or of Parquet record batches of one row; a row group is decoded once."""
+    """Yield all rows of a file: lines, or one-row record batches of Parquet; each row group is decoded once."""
     with _opened(path) as file:
         if not path.lower().endswith(".parquet"):
             yield from file
@@ -305,13 +305,13 @@ def _raw_rows(path: str, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _values(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a line, or pyarrow's batch of one row
-    """The values of a row; ``ValueError`` for what is no JSON object, and for strings that are not UTF-8."""
+    """The values of a row; ``ValueError`` if it is not a JSON object or has strings that are not UTF-8."""
     if not isinstance(row, bytes):
         return dict(row.to_pylist()[0])
     try:
         return parse_object(row)
     except ValueError as error:
-        raise ValueError(f"got no JSON ({str(error)[:200]}); expected an object on one line") from None
+        raise ValueError(f"not a JSON object ({str(error)[:200]}); expected one on each line") from None
 
 
 def _string(values: Mapping[str, object], column: str) -> str:
@@ -326,16 +326,16 @@ def _string(values: Mapping[str, object], column: str) -> str:
 def scan_rows(
     scanner: Scanner, rows: Sequence[Row], selection: Selection, texts: bool = True
 ) -> list[Record]:
-    """A record for each row; rows share forward passes.
+    """Scan rows in shared forward passes, and return a record for each.
 
-    If these fail, as for want of memory, each row is scanned alone, and what fails then gets an error.
+    If the passes fail, for example for lack of memory, each row is scanned alone, and a failing one gets an error.
     """
     asked = [_request(scanner, row) for row in rows]
     requests = [each for each in asked if not isinstance(each, str)]
     results: list[ScanResult | str] | None = None
     with suppress(Exception):
         results = list(scanner.scan_many(requests))
-    if results is None:  # not while the error is handled, which keeps the memory of the passes that failed
+    if results is None:  # outside the handler, because the error keeps the memory of the failed passes
         results = [_alone(scanner, request) for request in requests]
     left = iter(results)
     return [
@@ -354,7 +354,7 @@ def _request(scanner: Scanner, row: Row) -> ScanRequest | str:
 def _alone(scanner: Scanner, request: ScanRequest) -> ScanResult | str:
     try:
         return scanner.scan_many([request])[0]
-    except Exception as error:  # whatever it is, the other rows go on
+    except Exception as error:  # any error: the other rows are still scanned
         return f"{type(error).__name__}: {error}".strip().removesuffix(":")
 
 
@@ -385,9 +385,9 @@ def _part(folder: Path, number: int, form: Form) -> Path:
 
 
 def _finished(folder: Path, count: int, form: Form) -> set[int]:
-    """Numbers of the chunks, of ``count``, whose part is there; ``PartChangedError`` if one was changed."""
+    """Numbers of the chunks, of ``count``, whose part exists; ``PartChangedError`` if a part was changed."""
     digests, found = dict[str, str](), set()
-    for _, line in complete_lines(folder / DIGESTS):  # the last line of a part counts
+    for _, line in complete_lines(folder / DIGESTS):  # a part's last line counts
         with suppress(ValueError, KeyError):
             record = parse_object(line)
             digests[str(record["part"])] = str(record["sha256"])
@@ -396,15 +396,15 @@ def _finished(folder: Path, count: int, form: Form) -> set[int]:
         if path.name in digests and path.exists():
             if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digests[path.name]:
                 raise PartChangedError(
-                    f"{path}: got another content than the run wrote; expected the same: delete it, and the same "
-                    "command makes it again"
+                    f"{path}: its content is not what the run wrote; delete it, and run the same command to make "
+                    "it again"
                 )
             found.add(number)
     return found
 
 
 def _encoded(records: Sequence[Record], form: Form) -> bytes:
-    """The content of a part. All parts in Parquet have the same columns."""
+    """Encode the records of a part. All Parquet parts have the same columns."""
     if form == "jsonl":
         return "".join(json.dumps(record) + "\n" for record in records).encode("ascii")
     import pyarrow as pa
@@ -425,13 +425,13 @@ class Progress:
     """The progress of a run."""
 
     parts: int
-    found: int  # parts that an earlier run finished
+    found: int  # parts finished by an earlier run
     done: int = 0
     rows: int = 0
     errors: int = 0
     tokens: int = 0
     failures: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)  # ids that two rows have
+    repeated: list[str] = field(default_factory=list)  # ids that an earlier row has too
 
     def add(self, records: Sequence[Record]) -> None:
         """Count the records of a part."""
@@ -453,12 +453,12 @@ def run_batch(
     texts: bool = True,
     show: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Make the parts that a folder lacks; those found there are kept, and their rows are not read again.
+    """Make the parts that a folder lacks; parts found there are kept, and their rows are not scanned again.
 
-    ``form`` is Parquet by default where pyarrow is installed, else JSONL; records have the ``texts`` of sentences.
-    What keeps a whole chunk from being read is noted and does not end the run; ``show`` is called after each part.
-    Raises ``OtherRunError``, ``FolderInUseError``, ``InputChangedError``, ``PartChangedError``, and ``OSError`` as
-    on a full disk.
+    ``form`` is Parquet by default if pyarrow is installed, else JSONL; with ``texts``, records have the sentences'
+    texts. An error that affects a whole chunk is recorded, and the run continues; ``show`` is called after each
+    part. Raises ``OtherRunError``, ``FolderInUseError``, ``InputChangedError``, ``PartChangedError``, and
+    ``OSError``, for example on a full disk.
     """
     form = form or ("parquet" if find_spec("pyarrow") else "jsonl")
     identity = {

@@ -1,7 +1,7 @@
-"""What was read of files, and the vectors of their sentences, kept in the user's cache folder for later commands.
+"""Keeps texts read from files, and the vectors of their sentences, in the user's cache folder for later commands.
 
-A cache is never needed: an entry that is damaged, missing or of another version is made again, and a folder that
-cannot be written keeps nothing.
+The cache is optional: an entry that is damaged, missing or of another version is made again, and if the folder
+cannot be written, nothing is kept.
 """
 
 import gzip
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from spscanner_rag.encoder.sentences import SentenceVectors
 
 MOST_BYTES = 2**29
-"""Of all entries; those that were used least recently make room."""
+"""Most bytes of all entries; the least recently used are removed."""
 
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib.error)
 
 
 def cache_folder() -> Path:
-    """``$SPSCANNER_CACHE``, else ``spscanner`` in the user's cache folder."""
+    """Return ``$SPSCANNER_CACHE``, else ``spscanner`` in the user's cache folder."""
     if own := os.environ.get("SPSCANNER_CACHE"):
         return Path(own)
     home = Path.home()
@@ -45,18 +45,18 @@ def cache_folder() -> Path:
 
 @cache
 def _readers() -> str:
-    """What tells these readers from others: between two versions their files are newer."""
+    """Identify the code of the readers: the version, and the newest file, for changes between two versions."""
     sources = Path(str(files.__file__)).parent.rglob("*.py")
     return f"{__version__} {max(each.stat().st_mtime_ns for each in sources)}"
 
 
 class ReadCache:
-    """Texts by the digest of their file, and vectors by that of the encoder and of the sentences.
+    """Keeps texts by the digest of their file, and vectors by the digests of the encoder and of the sentences.
 
     Parameters
     ----------
     folder : Path
-        It is made when something is kept, readable by the user alone.
+        Created when something is first kept, readable by the user only.
     most_bytes : int, default `MOST_BYTES`
     """
 
@@ -64,7 +64,7 @@ class ReadCache:
         self.folder, self.most_bytes = folder, most_bytes
 
     def read(self, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> TextFile:
-        """As `spscanner_rag.files.read`, with its errors; only text that a reader made is kept."""
+        """Read as `spscanner_rag.files.read`, with its errors; plain text and standard input are not kept."""
         path = str(path)
         data = bytes_of(path)
         if path == STANDARD_INPUT or named_kind(path) == "text":
@@ -88,7 +88,7 @@ class ReadCache:
         return document
 
     def get(self, encoder: str, key: str) -> "SentenceVectors | None":
-        """The vectors that an encoder made of the sentences with this digest, if they are kept."""
+        """Return an encoder's vectors of the sentences with this digest, or None if they are not kept."""
         from spscanner_rag.encoder.sentences import SentenceVectors
 
         entry = self._entry_of(encoder, key)
@@ -125,7 +125,7 @@ class ReadCache:
 
 
 def _used(entry: Path) -> bytes:
-    """What was kept; it is the last used now."""
+    """Read an entry, and mark it as the most recently used."""
     with suppress(OSError):
         os.utime(entry)
     return entry.read_bytes()

@@ -1,4 +1,4 @@
-"""The base classes of the baselines, their units, and helpers that they share."""
+"""Base classes of the baselines, their units, and shared helpers."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from spscanner_rag.text.units import Segmenter, Unit, between, readable, trimmed
 
 T = TypeVar("T")
 
-PAIRS_AT_ONCE = 4096  # number of pairs that are tokenized and sorted by length together
+PAIRS_AT_ONCE = 4096  # pairs that are tokenized and sorted by length together
 Pair = tuple[str, str]
 Scores = NDArray[np.float32]
 
@@ -34,26 +34,26 @@ _BEFORE_WORDS = re.compile(r"(?<!\S)(?=\S)")
 _CUTS = {
     "passage": re.compile(r"\A|\n[^\S\n]*\n\s*"),
     "document": re.compile(r"\A"),
-}  # at blank lines, or not
+}  # at blank lines, or nowhere
 
 
 @dataclass(frozen=True, slots=True)
 class CutSegmenter:
-    """Cuts a text where a pattern ends, whatever the sentences: at every match, or every so many."""
+    """Cuts a text at the end of every match of a pattern, or of every ``every``-th one; ignores sentences."""
 
     name: str
     pattern: re.Pattern[str]
     every: int = 1
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut ``text``; the units are without the white space around them."""
+        """Cut ``text`` into units without the white space around them."""
         starts = (match.end() for match in islice(self.pattern.finditer(text), 0, None, self.every))
         cuts = [trimmed(text, *span) for span in between(starts, len(text))]
         return units_of(text, [span for span in cuts if span is not None])
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
-    """The segmenter for a kind of unit, also "chunk:150" (words); raises ``ValueError`` for an unknown kind."""
+    """Return the segmenter for a kind of unit, such as "chunk:150" (words); ``ValueError`` for an unknown kind."""
     if not isinstance(unit, str):
         return unit
     if words := re.fullmatch(r"chunk(?::0*([1-9]\d{0,5}))?", unit):
@@ -69,45 +69,45 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
 
 
 class Baseline(ABC):
-    """Segments a text into units and scores each for a query. A `Scorer`, like `Scanner`.
+    """Segments a text into units and scores each unit for a query. A `Scorer`, like `Scanner`.
 
     Parameters
     ----------
     unit : str or Segmenter, default "sentence"
-        What is scored and returned: "sentence" (as by the scanner), "chunk" (300 words), "passage" (a
-        paragraph), "document" (the whole text), or a segmenter; another is a ``ValueError``.
+        What is scored and returned: "sentence" (cut as by the scanner), "chunk" (300 words), "passage" (a
+        paragraph), "document" (the whole text), or a segmenter; ``ValueError`` for another name.
     """
 
     name: str
-    """Its name in tables, such as "bm25"."""
+    """The name in tables, such as "bm25"."""
 
     keeps_texts: bool = False
-    """True if it keeps what it made of a text, so that one more question on it takes less time."""
+    """True if what is computed for a text is kept, so that another question about it takes less time."""
 
     uses_collection: bool = False
-    """True if scores depend on all texts that a query is asked of; `raw_scores_many` then also takes ``among``."""
+    """True if scores depend on all texts of a query; `raw_scores_many` then also takes ``among``."""
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
-        self._lock = threading.Lock()  # for subclasses with parts that are not thread-safe
+        self._lock = threading.Lock()  # for parts of subclasses that are not thread-safe
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """The method's own score of each unit, higher is better: (units,)."""
+        """The method's own score of each unit, where higher is better: (units,)."""
         return next(iter(self.raw_scores_many([(query, text, units)])))
 
     @abstractmethod
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterable[Scores]:
-        """`raw_scores` of several texts, (units,) each; what does not depend on the text is to be made once."""
+        """`raw_scores` of several texts, (units,) each; compute once what does not depend on the text."""
 
     def logits(self, raw: Scores) -> Scores:
         """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
 
-        By default the raw scores, for methods whose own scores are logits already.
+        The default returns the raw scores, for methods whose own scores are already logits.
         """
         return raw
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """One logit for each unit: (units,). The spans of the units are offsets in ``text``; errors as below."""
+        """One logit for each unit, whose span is in ``text``: (units,). Raises as `score_units_many`."""
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
@@ -117,7 +117,7 @@ class Baseline(ABC):
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
     ) -> list[Scores]:
-        """Logits of the units of several texts, in order: (units,) each; of ``collection``, if that matters.
+        """Logits of the units of several texts, in order: (units,) each; ``collection`` is used if scores need it.
 
         ``ValueError`` for an empty query, before any work; ``ScanCancelled`` if ``cancelled`` returned True.
         """
@@ -129,7 +129,7 @@ class Baseline(ABC):
     def raw_scores_among(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
     ) -> Iterable[Scores]:
-        """`raw_scores_many` of texts of a collection, None if each text is one of its own: (units,) each."""
+        """`raw_scores_many` of texts of a collection (None: each text is its own collection): (units,) each."""
         among: dict[str, Any] = {"among": collection} if self.uses_collection else {}
         return self.raw_scores_many(requests, cancelled, **among)
 
@@ -148,18 +148,18 @@ class Baseline(ABC):
 
 
 class Pointwise(Baseline):
-    """A baseline whose raw score is a logit, and depends only on the query and the text of the unit."""
+    """A baseline whose raw score is a logit that depends only on the query and the text of the unit."""
 
     @abstractmethod
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
         """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` regularly."""
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
-        """Logits of arbitrary texts: (texts,); ``ValueError`` that quotes the text for NaN or infinity."""
+        """Logits of arbitrary texts: (texts,). For NaN or infinity, a ``ValueError`` that quotes the text."""
         return self._checked([(query, text) for text in texts], never)
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The model's logits, (units,) each: of `Unit.own_text`, in batches of units of any of the texts."""
+        """The model's logits of `Unit.own_text`, (units,) each; a batch may have units of several texts."""
         pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
         scores = np.empty(0, np.float32)
         for _, _, units in requests:
@@ -185,7 +185,7 @@ class Pointwise(Baseline):
 
 
 class TextCache(Generic[T]):
-    """Keeps values for the ``keep_texts`` most recently used texts. Thread-safe; pickled without its values."""
+    """Keeps values for the ``keep_texts`` most recently used texts. Thread-safe; a pickle has no values."""
 
     def __init__(self, keep_texts: int) -> None:
         check_whole(keep_texts=keep_texts)
@@ -194,13 +194,13 @@ class TextCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, text: str, units: Sequence[Unit], prepare: Callable[[], T]) -> T:
-        """The value for a text and its units; ``prepare`` computes it if it is not in the cache."""
+        """Return the value for a text and its units; ``prepare`` computes it if the cache does not have it."""
         key = (text, tuple(units))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        value = prepare()  # without the lock, so that other threads go on; at worst it is computed twice
+        value = prepare()  # no lock, so other threads do not wait; at worst, two compute it
         with self._lock:
             self._kept[key] = value
             while len(self._kept) > self.keep_texts:
@@ -212,7 +212,7 @@ class TextCache(Generic[T]):
 
 
 def name_of(scorer: object) -> str:
-    """The name of a scorer in tables, else that of its class."""
+    """The name of a scorer in tables, else the name of its class in lower case."""
     name = getattr(scorer, "name", None)
     return name if isinstance(name, str) else type(scorer).__name__.lower()
 
@@ -231,11 +231,11 @@ def check_whole(least: int = 1, **numbers: object) -> None:
 
 
 def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool = False) -> T:
-    """Call a loader of a folder or Hub id; ``ValueError`` if it cannot be read.
+    """Call a loader with a folder or Hub id; ``ValueError`` if it cannot be read.
 
-    A folder that is not ``trusted`` must name no other functions than torch's activations.
+    A folder that is not ``trusted`` may name no activation functions but torch's.
     """
-    # These import torch, which BM25 does not need.
+    # These modules import torch, which BM25 does not need.
     from spscanner_rag.checkpoint.file_access import is_local_path
     from spscanner_rag.mamba2.backends import compute_in_forks
     from spscanner_rag.text.escaping import first_line
@@ -251,21 +251,21 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
         reason = first_line(error)
-    # Raised outside the except block: the caught error may hold the request with its authorization header.
+    # Raised outside the except block: the caught error may contain the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
 
 
 def load_by_library(kind: str, model: str | Path, trusted: bool, **options: object) -> Any:  # noqa: ANN401
-    """Load a class of sentence-transformers; ``ImportError`` without it, else as `load`."""
+    """Load a model by a class of sentence-transformers; ``ImportError`` without the package, else as `load`."""
     library = needed("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
     options["trust_remote_code"] = trusted
     return load(lambda path: getattr(library, kind)(path, **options), model, trusted=trusted)
 
 
 def _check_activations(folder: Path) -> None:
-    """Raise ``ValueError`` where a model's settings name a function that is no activation of torch.
+    """Raise ``ValueError`` if a model's settings name a function that is not one of torch's activations.
 
-    sentence-transformers imports and calls anything whose name begins with "torch.".
+    sentence-transformers imports and calls any function whose name begins with "torch.".
     """
     from torch.nn.modules import activation
 
@@ -274,7 +274,7 @@ def _check_activations(folder: Path) -> None:
         try:
             settings = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError):
-            continue  # the loader says so
+            continue  # the loader reports it
         for name in _activations(settings):
             module, _, function = str(name).rpartition(".")
             if function not in known or not re.fullmatch(r"torch\.nn(\.modules\.\w+)?", module):
@@ -289,7 +289,7 @@ def _activations(settings: object) -> Iterator[object]:
         return
     names = ("activation_function", "activation_fn", "sbert_ce_default_activation_function")
     for name, value in settings.items():
-        # transformers calls functions by names of its own, such as "gelu_new", under the first key
+        # under the first key, transformers has its own names for functions, such as "gelu_new"
         if name in names and value is not None and (name != names[0] or "." in str(value)):
             yield value
         elif name == "sentence_transformers":
@@ -298,7 +298,7 @@ def _activations(settings: object) -> Iterator[object]:
 
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
-    """Without those of transformers."""
+    """Hide the progress bars of transformers in the block."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

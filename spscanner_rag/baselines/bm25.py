@@ -1,4 +1,4 @@
-"""BM25 over the units of one document, or of a collection of documents."""
+"""BM25 over the units of one document or of a collection."""
 
 import weakref
 from collections import Counter
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 class BM25(Baseline):
     """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words and question words.
 
-    The units of the document, or of all documents that a query is asked of, are the corpus. The raw score s of a
-    unit is the sum over the words of the query of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l
-    / L)), for a word in n of N units that occurs f times in this one, of l words, where L is the mean of l. Users
-    see s / (1 + s).
+    The corpus is the units of the document, or of all documents that a query is asked of. The raw score s of a
+    unit is the sum over the query's words of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l /
+    L)), where n of the N units contain the word, f is its count in this unit, l the unit's length in words and L
+    the mean of l. Users see s / (1 + s).
 
     Parameters
     ----------
     k1 : float, default 0.9
-        Above 0; how slowly the effect of a repeated word saturates. The defaults of ``k1`` and ``b`` are those of
-        Anserini, which suit units as short as sentences better than 1.5 and 0.75.
+        How slowly the effect of a repeated word saturates; above 0. The defaults of ``k1`` and ``b`` are
+        Anserini's, which suit units as short as sentences better than 1.5 and 0.75.
     b : float, default 0.4
         Strength of the length normalization, from 0 to 1.
     language : str, default "auto"
-        Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. By default the language
+        Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. "auto" is the language
         of each text, as the scanner's lexical channel recognizes it, else English.
     keep_texts : int, default 4
         Number of texts whose index is kept for further questions.
@@ -84,7 +84,7 @@ class BM25(Baseline):
     def raw_scores_many(
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> Iterator[Scores]:
-        """The same for several texts, or with the words of a collection as the corpus: (units,) for each text."""
+        """BM25 scores in several texts, or with a collection as the corpus: (units,) for each text."""
         for request in requests:
             stop_if(cancelled, "between two texts")
             yield self.raw_scores(*request) if among is None else self._among(*request, among)
@@ -95,11 +95,11 @@ class BM25(Baseline):
         wanted = list(dict.fromkeys(self._words([query], language)[0]))
         places = {stem: number for number, stem in enumerate(wanted)}
         postings = collection.postings
-        columns = np.full(len(collection.vocabulary), -1)  # which only grows
+        columns = np.full(len(collection.vocabulary), -1)  # the vocabulary only grows
         columns[: len(stems)] = [places.get(stem, -1) for stem in stems]
         counts = count_stems(postings, columns, len(wanted))
         frequency = np.bincount(counts.stems, minlength=len(wanted))
-        idf = np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))  # as Lucene has it
+        idf = np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))  # Lucene's formula
         scores = np.zeros(len(units))
         for number, times in enumerate(counted):
             norm = self.k1 * (1 - self.b + self.b * times.total() / mean_words)
@@ -109,7 +109,7 @@ class BM25(Baseline):
         return scores.astype(np.float32)
 
     def _stems(self, collection: CollectionIndex, language: str) -> tuple[list[str], float]:
-        """The stems of a collection's words, and the mean number of words of a unit, which are kept."""
+        """The stems of a collection's words and the mean number of words in a unit; both are kept."""
         key = (weakref.ref(collection), collection.n_units)
         kept = self._collections.get(language)
         if kept is None or kept[0] != key:
@@ -150,7 +150,7 @@ class BM25(Baseline):
         import bm25s
         import Stemmer
 
-        # one per call: it is not thread-safe
+        # a new one for each call, as stemmers are not thread-safe
         stemmer = Stemmer.Stemmer(ENGLISH if language == CJK else language)
         if language == CJK:
             texts = [words_apart(text) for text in fold_texts(texts)]

@@ -1,4 +1,4 @@
-"""Retrievers that are made of others: one after the other, or their scores fused."""
+"""Retrievers made of others: cascades, which run one after the other, and hybrids, which fuse scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -21,14 +21,14 @@ from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
-UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; no `log_odds` is as low
+UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; `log_odds` stays above it
 RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 2009)
 
 
 class Combined(Baseline):
-    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does.
+    """A baseline made of other scorers (else ``TypeError``); the first cuts the units, unless ``unit`` is given.
 
-    Where these are sentences, a scanner among the scorers cuts its own, as published ones were trained on others.
+    A scanner among the scorers cuts the sentences, because published scanners were trained on other sentences.
     """
 
     uses_collection = True
@@ -42,7 +42,7 @@ class Combined(Baseline):
         self._own_units = unit is not None
 
     def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does; see above for sentences."""
+        """Segment a text into ``unit``, else as the first scorer does; for sentences, see the class."""
         own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
         if own is not None and own.name != "sentence":
             return own.segment(text)
@@ -50,12 +50,12 @@ class Combined(Baseline):
 
     @property
     def keeps_texts(self) -> bool:  # type: ignore[override]
-        """True if any of the scorers keeps what it made of a text."""
+        """True if any of the scorers keeps what it computed for a text."""
         return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
 
 
 def segmenter_in(scorer: object) -> Segmenter | None:
-    """What the first scanner in a scorer, here or behind a server, cuts a text with; None if there is none."""
+    """The segmenter of the first scanner in a scorer, local or remote; None if there is none."""
     own: Segmenter | None = getattr(getattr(scorer, "reading", scorer), "segmenter", None)
     if own is not None:
         return own
@@ -63,8 +63,8 @@ def segmenter_in(scorer: object) -> Segmenter | None:
 
 
 def cut_by(scorer: object) -> str | None:
-    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if that cannot be known."""
-    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
+    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if it is unknown."""
+    if getattr(scorer, "_own_units", None) is False:  # its first scorer cuts
         return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
     unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
     name = unit if isinstance(unit, str) else getattr(unit, "name", None)
@@ -72,23 +72,23 @@ def cut_by(scorer: object) -> str | None:
 
 
 class Cascade(Combined):
-    """The first scorer scores all units, the second only the ``best`` of them, over all texts asked together.
+    """The first scorer scores all units, and the second only the ``best`` of all texts that are asked together.
 
-    The units that the second one reads have its logits. The others keep the order and differences of the first
-    stage, below them and below `UNREAD_LOGIT`: the retrieve-and-rerank pipeline of Nogueira and Cho (2019).
+    This is the retrieve-and-rerank pipeline of Nogueira and Cho (2019). The units that the second stage reads have
+    its logits. The others rank below them and below `UNREAD_LOGIT`, with the first stage's order and differences.
 
-    With ``tokens`` the units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
+    With ``tokens``, units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
     Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
-    unit, the best that fit into this many tokens are joined in the order of the document, and the second stage
-    reads them once, as one text. Where no sentence fits, it reads the best one.
+    unit, the best ones that fit into this many tokens are joined in document order, and the second stage reads
+    them once, as one text. If no sentence fits, it reads the best one.
 
     Parameters
     ----------
     best : int, default 50
         Number of units that the second stage reads. Ignored with ``tokens``.
     tokens : int, optional
-        Tokens of each unit that the second stage reads, as in KeyB, by its tokenizer if it has one, else by the
-        bundled scanner's.
+        Tokens of each unit that the second stage reads, as in KeyB, counted by its tokenizer if it has one, else
+        by the bundled scanner's.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
     """
@@ -125,7 +125,7 @@ class Cascade(Combined):
     def raw_scores_many(
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> list[Scores]:
-        """Logits of the second stage for the best units, of a text or of a collection, else lower ones."""
+        """The second stage's logits for the best units of a text or a collection, lower ones for the rest."""
         if among is None:
             return [scored for request in requests for scored in self._staged([request], cancelled, None)]
         found = {query: list[Request]() for query, _, _ in requests}
@@ -156,7 +156,7 @@ class Cascade(Combined):
         return np.split(above_the_rest(pool, read, again), stops)
 
     def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
-        """The best sentences of a text within the budget, in the order of the text."""
+        """The best sentences of a text that fit into the budget, in the order of the text."""
         stop_if(cancelled, "between two units")
         blocks = SentenceSegmenter().segment(text)
         if len(blocks) < 2:
@@ -173,7 +173,7 @@ def _joined(scores: Iterable[Scores]) -> Scores:
 
 
 def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:
-    """Logits (units,): ``second``, of units that were ``read``, above ``first``, (units,), for the rest.
+    """Logits, (units,): ``second`` for units that were ``read``, lower ones by ``first``, (units,), for the rest.
 
     The rest keeps its differences, below all of ``second`` and below `UNREAD_LOGIT`.
     """
@@ -186,23 +186,23 @@ def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Sc
 
 
 def bundled_token_counter() -> CountTokens:
-    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer; no model is loaded."""
     return token_counter(read_tokenizer(locate(None) / TOKENIZER))
 
 
 class Hybrid(Combined):
     """Fuses the scores or ranks of several scorers.
 
-    The raw score of a unit is the mean over the scorers of (s - mean) / deviation, for the scorer's own
-    score s, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
+    The raw score of a unit is the mean over the scorers of (s - mean) / deviation, where s is the scorer's own
+    score, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
 
     Parameters
     ----------
     scorers : sequence of Scorer
         At least two; scanners, baselines or others.
     fusion : "scores" or "ranks", default "scores"
-        "scores" standardizes each scorer's scores over the units of the document; with "ranks", units of the same
-        score share their mean rank.
+        "scores" standardizes each scorer's scores over the units of the document; with "ranks", units with equal
+        scores share their mean rank.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
     """
@@ -226,7 +226,7 @@ class Hybrid(Combined):
         self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
     ) -> Iterator[Scores]:
         """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
-        parts = [  # of a baseline its raw scores, of which its logits are a nonlinear function
+        parts = [  # raw scores of baselines, because their logits are a nonlinear function of these
             scorer.raw_scores_among(requests, cancelled, among)
             if isinstance(scorer, Baseline)
             else score_batch(scorer, requests, cancelled, among)
@@ -249,7 +249,7 @@ class Hybrid(Combined):
         return np.asarray(np.mean([fuse(part) for part in parts], axis=0), np.float32)
 
     def logits(self, raw: Scores) -> Scores:
-        """A standardized score is the logit; a reciprocal rank becomes a share of the highest one, 1 / 61."""
+        """A standardized score is the logit; a reciprocal rank is taken as a share of the highest, 1 / 61."""
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
     @property
@@ -260,13 +260,13 @@ class Hybrid(Combined):
 
 
 def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1 / (60 + rank), the best unit having rank 1; equal scores share the mean of their ranks: (units,)."""
+    """1 / (60 + rank), where the best unit has rank 1 and equal scores share their mean rank: (units,)."""
     _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
-    first = np.cumsum(counts) - counts  # (distinct scores,) better units
+    first = np.cumsum(counts) - counts  # (distinct scores,): number of better units
     ranks = (first + (counts + 1) / 2)[inverse]
     return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
 
 
 def standardized(scores: Scores) -> NDArray[np.float64]:
-    """Z-scores of units among themselves; 0 if none differ: (units,)."""
+    """Z-scores of the units' scores; 0 if all are equal: (units,)."""
     return Moments.of(scores).standardize(scores)

@@ -1,6 +1,6 @@
-"""Dense retrieval inside a document: vectors of units, of units in their context, and of tokens.
+"""Dense retrieval inside a document by vectors of units, of units in their context, and of tokens.
 
-With embedding models of any library, and the settings of the paper's.
+It works with embedding models of any library, and has the settings of the papers' models.
 """
 
 import json
@@ -43,7 +43,7 @@ from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
-_READ_AT_ONCE = 256  # pieces of units, of whose tokens vectors are held at a time
+_READ_AT_ONCE = 256  # pieces of units whose token vectors are held at a time
 _ENCODING: Any = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
 
 Similarity = Literal["cosine", "dot"]
@@ -57,7 +57,7 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 class Preset:
     """Settings of an embedding model of the papers, from its model card."""
 
-    model: str | None  # name on the Hub; None for what has none
+    model: str | None  # name on the Hub; None if it is not there
     query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -72,7 +72,7 @@ _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages th
 PRESETS = {
     "minilm": Preset(MINILM),
     "contriever": Preset("facebook/contriever-msmarco", similarity="dot", pooling="mean"),
-    "contriever-unsupervised": Preset("facebook/contriever", similarity="dot", pooling="mean"),  # of Dense X
+    "contriever-unsupervised": Preset("facebook/contriever", similarity="dot", pooling="mean"),  # Dense X
     "dragon": Preset(
         "facebook/dragon-plus-context-encoder",
         "facebook/dragon-plus-query-encoder",
@@ -119,7 +119,7 @@ def _openai() -> object:
 
 
 class Embedding(Baseline, Generic[T]):
-    """Compares the vector of a query with what was made of the units of a text, which is kept."""
+    """Compares the vector of a query with vectors of a text's units, which are kept."""
 
     keeps_texts = True
 
@@ -128,9 +128,9 @@ class Embedding(Baseline, Generic[T]):
         self._made: TextCache[T] = TextCache(keep_texts)
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Similarities, (units,) each; ``ValueError`` that quotes the text for NaN or vectors of other widths.
+        """Similarities, (units,) each; for NaN or a wrong vector width, a ``ValueError`` that quotes the text.
 
-        A query is embedded once for all texts of a call, and again for the next call, which is timed.
+        A query is embedded once per call, for all its texts, and again in the next call, so that timing counts it.
         """
         questions: dict[str, Scores] = {}
         for query, text, units in requests:
@@ -158,21 +158,21 @@ class Embedding(Baseline, Generic[T]):
 
 
 class Dense(Embedding[Scores]):
-    """Dense retrieval: compares the embeddings q of the query and u of each unit.
+    """Dense retrieval: compares the embedding q of the query with the embedding u of each unit.
 
-    With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2. With dot product,
+    With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2. With the dot product,
     q * u / sqrt(width) is the logit.
 
     Parameters
     ----------
     embedder
-        See `encoder_of`. A name in `PRESETS` brings its own settings.
+        See `encoder_of`. A name in `PRESETS` also sets prefixes, similarity and pooling.
     query_prefix, passage_prefix : str
         Text before every query and every unit, such as "query: " for E5. Default: the preset's, or none.
     similarity : "cosine" or "dot"
-        Default: the preset's, or the one stored in a sentence-transformers model, or "cosine".
+        Default: the preset's, else the one stored in a sentence-transformers model, else "cosine".
     device, trust_remote_code
-        For a model given by name: where it computes, and whether it may run its own code.
+        For a model given by name: the device it runs on, and whether it may run its own code.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit
@@ -218,7 +218,7 @@ class Dense(Embedding[Scores]):
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
-        """The model that embeds the units, if it is a sentence-transformers model; else None."""
+        """The model that embeds the units if it is a sentence-transformers model, else None."""
         return self._passages.model
 
     def _read(self, text: str, units: Sequence[Unit]) -> Scores:
@@ -237,7 +237,7 @@ class Dense(Embedding[Scores]):
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
 
     def logits(self, raw: Scores) -> Scores:
-        """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
+        """The logit of (1 + cosine) / 2; a scaled dot product is already a logit."""
         return raw if self.similarity == "dot" else super().logits(raw)
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
@@ -255,15 +255,15 @@ def encoder_of(
 ) -> Embedder:
     """Wrap an embedder, or the name or folder of a sentence-transformers model; see `embedder_of`.
 
-    ``device``, ``pooling`` and ``trust_remote_code`` are for a name, which needs sentence-transformers.
+    ``device``, ``pooling`` and ``trust_remote_code`` only apply to a name, which needs sentence-transformers.
     """
-    compute_in_forks()  # whoever made the embedder, it may compute with torch
+    compute_in_forks()  # any embedder may compute with torch
     if isinstance(embedder, str | Path):
         embedder = load_by_library(
             "SentenceTransformer", installed(str(embedder)), trust_remote_code, device=device
         )
         for number, module in enumerate(embedder):
-            # The module that defines the class differs between versions.
+            # Versions define the class in different modules, so compare its name.
             if pooling is not None and type(module).__name__ == "Pooling":
                 width = embedder[0].auto_model.config.hidden_size
                 embedder[number] = type(module)(width, pooling_mode=pooling)
@@ -277,12 +277,12 @@ def packaged_minilm() -> str | None:
 
 
 def installed(name: str) -> str:
-    """The folder of all-MiniLM-L6-v2 if a package has it, else its name on the Hub; another name as it is."""
+    """The folder of all-MiniLM-L6-v2 if a package has it, else its name on the Hub; other names unchanged."""
     return (packaged_minilm() or MINILM) if name in ("minilm", MINILM) else name
 
 
 class LateChunking(Embedding[SentenceVectors]):
-    """Dense retrieval of units in their context: token states of windows, pooled for each unit.
+    """Dense retrieval of units in their context: the token states of windows are pooled for each unit.
 
     Günther et al. 2024, with windows of 200 tokens that overlap by half; see `encoder.sentences.TokenEncoder`.
     Users see the score (1 + cosine) / 2.
@@ -290,8 +290,8 @@ class LateChunking(Embedding[SentenceVectors]):
     Parameters
     ----------
     embedder : str, Path or object, default "minilm"
-        The folder or Hub id of a BERT-like sentence-transformers model. Any other embedding object (see
-        `embedder_of`) gives vectors of whole texts only: a unit's own and its windows' are then added.
+        The folder or Hub id of a BERT-like sentence-transformers model, or an embedding object (see
+        `embedder_of`). An object only embeds whole texts, so a unit's vector is added to those of its windows.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit
@@ -327,16 +327,16 @@ class LateChunking(Embedding[SentenceVectors]):
 class LateInteraction(Baseline):
     """Late interaction (ColBERT: Khattab and Zaharia, 2020): s = mean over q of max over u of cos(q, u).
 
-    q runs over the token vectors of the query, u over those of the unit. The mean ranks as the paper's sum does.
-    Users see (1 + s) / 2.
+    q runs over the token vectors of the query, u over those of the unit. The mean gives the same ranking as the
+    paper's sum. Users see (1 + s) / 2.
 
-    ColBERT checkpoints, Stanford's or PyLate's, are read by sentence-transformers with their projection, prefixes,
-    query expansion and masked punctuation; PyLate need not be installed. Of a sentence-transformers model for
-    single vectors, such as all-MiniLM-L6-v2, the vectors of all tokens are compared as they come from the last
-    layer: nothing was trained for that.
+    sentence-transformers reads ColBERT checkpoints (Stanford's or PyLate's) with their projection, prefixes, query
+    expansion and masked punctuation; PyLate need not be installed. For a single-vector model such as
+    all-MiniLM-L6-v2, the token vectors of the last layer are compared, although it was not trained for that.
 
-    The vectors of units are made batch by batch, compared with all questions on the text, and dropped, so memory
-    does not grow with the document. A unit longer than the model reads is read in pieces, whose tokens all count.
+    Vectors of units are computed batch by batch, compared with all questions about the text, and dropped, so
+    memory does not grow with the document. A unit longer than the model's limit is read in pieces, and all tokens
+    count.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ class LateInteraction(Baseline):
         self.name = f"lateinteraction:{model}"
 
     def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Means of the highest cosines; a text is read once for all questions on it that follow each other."""
+        """Means of the highest cosines; consecutive questions about the same text read it once."""
         for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
             yield from self._means([query for query, _, _ in asked], text, units, cancelled)
 
@@ -377,7 +377,7 @@ class LateInteraction(Baseline):
         asked = [_normalized(vectors) for vectors in asked]
         best = [np.full((len(query), len(units)), -1, np.float32) for query in asked]
         pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
-        while batch := list(islice(pieces, _READ_AT_ONCE)):  # the model sorts them by length, to pad little
+        while batch := list(islice(pieces, _READ_AT_ONCE)):  # the model sorts them by length, to pad less
             stop_if(cancelled)
             with self._lock:
                 vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
@@ -393,11 +393,11 @@ class LateInteraction(Baseline):
         return [maxima.mean(axis=0) for maxima in best]
 
     def n_tokens(self, text: str) -> int:
-        """Tokens of a text that is not cut."""
+        """Count the tokens of a text without truncating it."""
         return len(self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
     def _pieces(self, text: str) -> Iterator[str]:
-        """The text, halved at white space until the model reads each piece whole."""
+        """The text, halved at white space until each piece fits the model."""
         text, limit, middle = readable(text), self._limit, len(text) // 2
         cut = text.rfind(" ", 1, middle + 1)
         cut = middle if cut < 0 else cut
@@ -408,14 +408,14 @@ class LateInteraction(Baseline):
         yield from self._pieces(text[cut:])
 
 
-def _normalized(vectors: Any) -> Scores:  # noqa: ANN401 - an array of the library
+def _normalized(vectors: Any) -> Scores:  # noqa: ANN401 - the library's array
     vectors = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
 
 def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any:  # noqa: ANN401 - an optional package's class
-    """A ``MultiVectorEncoder`` of sentence-transformers; from a model for single vectors, one of its tokens."""
+    """Load a sentence-transformers ``MultiVectorEncoder``; a single-vector model gives its token vectors."""
     library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
@@ -427,7 +427,7 @@ def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any
         stated = _stated(path, "config_sentence_transformers.json").get("model_type")
         architectures = _stated(path, "config.json").get("architectures") or []
         stanford = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
-        if stated not in ("MultiVectorEncoder", "ColBERT") and not stanford:  # the latter is PyLate's
+        if stated not in ("MultiVectorEncoder", "ColBERT") and not stanford:  # "ColBERT" is PyLate's
             plain = library.SentenceTransformer(path, **options)
             modules = [plain[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
             return library.MultiVectorEncoder(modules=modules, device=str(plain.device))
@@ -437,13 +437,13 @@ def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any
             if "linear.weight" not in str(error):
                 raise
             model = None
-        # sentence-transformers makes a random projection if there is none; a model for late interaction that it
-        # saved itself is as it was trained, with one or without
+        # sentence-transformers adds a random projection to a model without one. Late-interaction models that it
+        # saved itself are complete, with or without a projection.
         own = stanford or stated == "MultiVectorEncoder"
         if model is None or not (own or "Dense" in str(_stated(path, "modules.json"))):
             raise ValueError(
                 f"{name} is a ColBERT checkpoint without a projection of its token vectors; expected "
-                "linear.weight or a module Dense in it: take the whole checkpoint, or a sentence-transformers "
+                "linear.weight or a module Dense in it: use the complete checkpoint, or a sentence-transformers "
                 "model, whose token vectors need none"
             )
         return model
@@ -452,7 +452,7 @@ def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any
 
 
 def _stated(path: str, file: str) -> dict[str, Any]:
-    """The content of a JSON file of a model; empty if there is no such file."""
+    """The JSON object in a model's file; empty if there is no such file."""
     from sentence_transformers.util import load_file_path
 
     found = load_file_path(path, file)

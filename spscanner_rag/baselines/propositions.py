@@ -19,16 +19,16 @@ from spscanner_rag.text.units import Segmenter, Unit, readable
 
 
 class Source(NamedTuple):
-    """A passage, and the title of its text, which may be empty."""
+    """A passage and the title of its text; the title may be empty."""
 
     title: str
     content: str
 
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: . Content: {content}"
-"""The input of the checkpoint of "Dense X Retrieval", without the title of a section."""
+"""The input format of the checkpoint of "Dense X Retrieval", without a section title."""
 
-BATCH = 8  # passages that are read together
+BATCH = 8  # passages read together
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
@@ -37,7 +37,7 @@ _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 def read_reply(reply: str) -> tuple[str, ...]:
     """The strings of the JSON list in a reply, each on one line, without empty and repeated ones.
 
-    Of a list that is broken or ends early, the complete strings count.
+    If the list is broken or ends early, its complete strings are used.
     """
     listed = reply[reply.find("[") :] if "[" in reply else ""
     lines = (" ".join(_decoded(quoted).split()) for quoted in _STRING.findall(listed))
@@ -47,7 +47,7 @@ def read_reply(reply: str) -> tuple[str, ...]:
 def _decoded(quoted: str) -> str:
     try:
         return str(_LENIENT.decode(quoted))
-    except ValueError:  # an escape that JSON does not know
+    except ValueError:  # not an escape of JSON
         return quoted[1:-1]
 
 
@@ -75,7 +75,7 @@ class Seq2Seq:
         self._model = network.to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
-        """The reply for each passage, in the order given."""
+        """The reply for each passage, in order."""
         for start in range(0, len(sources), BATCH):
             some = sources[start : start + BATCH]
             texts = [readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in some]
@@ -92,7 +92,7 @@ class Seq2Seq:
 
 
 NO_PROPOSITION_LOGIT = -17.0
-"""The logit of all units of a text without propositions: lower than any that `log_odds` returns."""
+"""The logit of all units of a text without propositions; `log_odds` never returns one as low."""
 
 PASSAGE_WORDS = 100  # maximum length of a passage in words, as in "Dense X Retrieval"
 
@@ -101,7 +101,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 
 class Proposition(NamedTuple):
-    """A self-contained statement, with the span of its sentence, or of the passage if it is tied to none."""
+    """A self-contained statement with the span of its sentence, or of its passage if no sentence matches."""
 
     text: str
     start: int
@@ -109,14 +109,14 @@ class Proposition(NamedTuple):
 
 
 class Propositions(Baseline):
-    """Decomposes passages into self-contained propositions (Chen et al., 2024, section 2) and scores those.
+    """Decomposes passages into self-contained propositions (Chen et al., 2024, section 2) and scores these.
 
     Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition is tied to the sentence of
-    its passage with which it shares most distinct words and pairs of adjacent words, ignoring case. In a tie the
-    last sentence counts, because a proposition repeats names from earlier sentences.
+    its passage with which it shares most distinct words and pairs of adjacent words, ignoring case. If several
+    share equally many, the last one is taken, because a proposition repeats names from earlier sentences.
 
     The raw score of a unit is max s(p) over the propositions p tied to a sentence that overlaps it. Units without
-    a proposition rank just below the others; all units of a text without any have the logit
+    a proposition rank just below the others; if a text has no proposition at all, all its units have the logit
     `NO_PROPOSITION_LOGIT`.
 
     Parameters
@@ -128,8 +128,8 @@ class Propositions(Baseline):
     unit : str or Segmenter, default "sentence"
         The units that get the scores; see `Baseline`.
     titles : mapping of str to str, optional
-        Titles of texts, as ``{document.text: document.title}``, which the paper's checkpoint reads before each
-        passage. Without one, a passage that does not name its subject gives propositions that do not either.
+        Titles of texts, as ``{document.text: document.title}``; the paper's checkpoint reads the title before each
+        passage. Without a title, propositions of a passage that does not name its subject do not name it either.
     device, dtype
         See `Scanner.from_pretrained`.
     """
@@ -174,7 +174,7 @@ class Propositions(Baseline):
         return tuple(found)
 
     def best_propositions(self, query: str, text: str) -> list[Proposition]:
-        """All propositions of a text, the best for a query first; of equal ones the earlier first."""
+        """All propositions of a text, the best for a query first; equal scores keep the order of the text."""
         check_query(query)
         found = self.propositions(text)
         scores = self.scorer.raw_scores(query, *_as_units(found))
@@ -183,7 +183,7 @@ class Propositions(Baseline):
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never, collection: object = None
     ) -> list[Scores]:
-        """As for `Baseline`; of a text without propositions, `NO_PROPOSITION_LOGIT`."""
+        """As `Baseline.score_units_many`; `NO_PROPOSITION_LOGIT` for texts without propositions."""
         for query, _, _ in requests:
             check_query(query)
         return [
@@ -218,7 +218,7 @@ class Propositions(Baseline):
 
 
 def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
-    """Propositions as units of one text, so that a scorer caches what it made of them."""
+    """Propositions as units of one text, so that a scorer can cache what it computes for them."""
     texts = [proposition.text for proposition in propositions]
     ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
     lines = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
@@ -226,7 +226,7 @@ def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
 
 
 def passages_of(text: str) -> Iterator[list[Unit]]:
-    """Split a text into passages of whole sentences, each of at most `PASSAGE_WORDS` words or one sentence."""
+    """Split a text into passages of whole sentences: at most `PASSAGE_WORDS` words, or one longer sentence."""
     passage: list[Unit] = []
     count = 0
     for unit in SentenceSegmenter().segment(text):
@@ -247,7 +247,7 @@ def terms(text: str) -> frozenset[str | tuple[str, str]]:
 
 
 def tie(statement: str, sentences: Sequence[Set[object]]) -> int | None:
-    """The number of the last sentence, given its terms, that shares most with a statement, if any does."""
+    """The index of the sentence that shares most terms with a statement (the last of equals), or None."""
     own = terms(statement)
     shared = [len(own & sentence) for sentence in sentences]
     most = max(shared, default=0)

@@ -1,4 +1,4 @@
-"""`RemoteScanner`, a scanner that runs in another process or on another machine, behind ``spscanner serve``."""
+"""`RemoteScanner`: uses a scanner in another process or on another machine through ``spscanner serve``."""
 
 from __future__ import annotations
 
@@ -40,42 +40,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Body = dict[str, Any] | bytes | None
 
-BATCH_CHARACTERS, BATCH_TEXTS = 2_000_000, 500  # a larger call is split into requests of about this size
+BATCH_CHARACTERS, BATCH_TEXTS = 2_000_000, 500  # larger calls are split into requests of about this size
 _AGAIN = frozenset({429, 503})
 _POLL_SECONDS = 0.05
 
-_REPLY_BYTES = 2**16  # of a reply without what was asked for, and of an error
-_LOGIT_BYTES = 32  # of a number in JSON
-_UNIT_CHARACTERS = 10  # that a unit counts for in the size of a request
-_CHARACTER_BYTES = 64  # of a text's units in JSON: of one character each, two numbers and an escape
+_REPLY_BYTES = 2**16  # most bytes of an error, or of a reply apart from its data
+_LOGIT_BYTES = 32  # most bytes of a number in JSON
+_UNIT_CHARACTERS = 10  # how many characters a unit adds to the size of a request
+_CHARACTER_BYTES = 64  # most bytes of a one-character unit in JSON: two numbers and an escape
 
 
 class RemoteError(OSError):
-    """The server could not be reached, refused, or answered what nobody asked; the message has its address."""
+    """The server could not be reached, refused, or sent an invalid reply; the message has its address."""
 
 
 class RemoteScanner:
-    """Scores the units of texts through a server; a `Scorer`, with the results of the server's own scanner.
+    """A `Scorer` that sends texts to a server; its results are those of the server's scanner.
 
-    It may be used from several threads and event loops at once.
+    Several threads and event loops may use it at once.
 
     Parameters
     ----------
     url : str
         Address of the server, such as "http://127.0.0.1:8000".
     token : str, optional
-        What the server asks for. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. It never
-        appears in a repr, and a pickle does not contain it; a copy does.
+        The server's token. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. The token never
+        appears in a repr or a pickle, but a copy has it.
     timeout : float, default 180
-        Seconds to wait for the whole of one answer, also over retries; more than the server's own limit.
+        Seconds to wait for a complete answer, retries included; set it above the server's own limit.
     retries : int, default 5
-        How often a request is sent again after 429 or 503, each time after twice as long, or as long as the
-        server says. Nothing else is sent again.
+        How often a request is sent again after 429 or 503. The wait doubles each time, unless the server says
+        how long to wait. Other failures are not retried.
     """
 
     name = "remote"
     calls_at_once = 64
-    """Number of asynchronous calls of a framework class that wait for answers; the server has a queue."""
+    """How many asynchronous calls a framework class may have waiting for answers; the server queues them."""
 
     def __init__(
         self, url: str, *, token: str | None = None, timeout: float = 180.0, retries: int = 5
@@ -101,7 +101,7 @@ class RemoteScanner:
         return bool(self._model["uses_collection"])
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units of the server's checkpoint: sentences here, other units by the server."""
+        """Cut a text into the units of the server's checkpoint: sentences locally, other units by the server."""
         plain = SentenceSegmenter()
         if self._model["segmenter"] == plain.name:
             return plain.segment(text)
@@ -111,7 +111,7 @@ class RemoteScanner:
             return _units(units, text)
 
     def count_tokens(self, text: str) -> int:
-        """Number of tokens of a text with the server's tokenizer."""
+        """Count the tokens of a text with the server's tokenizer."""
         with self._replied("POST", "/v1/count_tokens", {"texts": [text]}) as reply:
             (count,) = reply["tokens"]
             if type(count) is not int or not 0 <= count <= 8 * len(text) + 8:
@@ -131,12 +131,12 @@ class RemoteScanner:
         progress: Progress | None = None,
         cancelled: Cancelled = never,
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts, (units,) each; ``together``: they are one collection.
+        """Logits of the units of several texts, (units,) each; with ``together``, the texts are one collection.
 
-        The words of a larger ``collection`` are sent once a call, unless the server knows them. ``progress`` is
-        called with the characters done and those of all texts. ``cancelled`` is asked while an answer is awaited;
-        if it returns True, the connection is closed, the server stops reading, and `ScanCancelled` is raised.
-        `RemoteError` if the server cannot be reached, refuses, or is still busy after all retries.
+        The words of a larger ``collection`` are sent once per call, unless the server has them. ``progress`` is
+        called with the number of characters done and of all texts. ``cancelled`` is called while an answer is
+        awaited; if it returns True, the connection is closed, the server stops reading, and `ScanCancelled` is
+        raised. `RemoteError` if the server cannot be reached, refuses, or is still busy after all retries.
         """
         work = self.ascore_units_many(requests, together=together, collection=collection, progress=progress)
         return self._wait(work, cancelled)
@@ -149,7 +149,7 @@ class RemoteScanner:
         collection: CollectionIndex | None = None,
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """As `score_units_many`, for use with await; cancelling the task cancels the request."""
+        """`score_units_many` for use with await; cancelling the task cancels the request."""
         for query, _, _ in requests:
             check_query(query)
         batches = list(self._batches(requests))
@@ -199,13 +199,13 @@ class RemoteScanner:
         return digest
 
     def _wait(self, work: Coroutine[Any, Any, T], cancelled: Cancelled) -> T:
-        """Run work in an event loop of its own, and ask meanwhile whether the caller wants to stop."""
+        """Run work in a new event loop, and check meanwhile whether the caller wants to stop."""
 
         async def watched() -> T:
             task = asyncio.ensure_future(work)
             while not (await asyncio.wait([task], timeout=_POLL_SECONDS))[0]:
-                if cancelled():  # the loop that ends cancels the task
-                    raise ScanCancelled(f"cancelled while {self.url} was asked")
+                if cancelled():  # the loop cancels the task when it ends
+                    raise ScanCancelled(f"cancelled while waiting for {self.url}")
             return task.result()
 
         def run() -> T:
@@ -216,31 +216,31 @@ class RemoteScanner:
             asyncio.get_running_loop()
         except RuntimeError:
             return run()
-        with ThreadPoolExecutor(1) as pool:  # another loop is running in this thread, as in a notebook
+        with ThreadPoolExecutor(1) as pool:  # this thread already runs a loop, as in a notebook
             return pool.submit(run).result()
 
     @contextmanager
     def _replied(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Iterator[Any]:
-        """A reply, whose form is checked in the block."""
+        """Yield a reply; errors in the block mean that its form is wrong, and become `RemoteError`."""
         reply = self._wait(self._ask(method, path, body, most), never)
         with self._checked(path):
             yield reply
 
     async def _ask(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, again while the server is busy, and return its JSON.
+        """Send a request, repeat it while the server is busy, and return the JSON of the reply.
 
-        The whole may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
+        All attempts together may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
         """
         import httpx
 
         headers = {"accept-encoding": "identity"}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        if isinstance(body, dict):  # httpx's own JSON cannot hold a lone surrogate
+        if isinstance(body, dict):  # httpx cannot encode a lone surrogate as JSON
             headers["content-type"], body = "application/json", json.dumps(body).encode()
         end = asyncio.get_running_loop().time() + self.timeout
         try:
-            # A client for each call: connections are cheap beside reading, and none outlives its call.
+            # A client for each call: connections cost little compared to reading, and none outlives its call.
             async with (
                 asyncio.timeout_at(end),
                 httpx.AsyncClient(base_url=self.url, timeout=None, headers=headers) as client,
@@ -269,7 +269,7 @@ class RemoteScanner:
             yield
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
             raise RemoteError(
-                f"{self.url}{path}: the reply is not that of `spscanner serve` ({_said(error)}); check the address"
+                f"{self.url}{path}: the reply is not from `spscanner serve` ({_said(error)}); check the address"
             ) from None
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the token
@@ -286,7 +286,7 @@ class RemoteScanner:
 
 
 def _address(url: str) -> str:
-    """An address without a slash at its end; ``ValueError`` if it is none, or holds a user or a password."""
+    """Return an address without a final slash; ``ValueError`` if it is not one, or has a user or a password."""
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or set("?#@") & set(url):
@@ -303,37 +303,37 @@ def _address(url: str) -> str:
 async def _reply(
     client: httpx.AsyncClient, method: str, path: str, body: bytes | None, most: int
 ) -> tuple[httpx.Response, bytes]:
-    """Ask once; ``ValueError`` for a reply that is compressed or has more bytes than it can have."""
+    """Send once; ``ValueError`` for a reply that is compressed or longer than a valid one can be."""
     async with client.stream(method, path, content=body) as answer:
         most = most if answer.is_success else _REPLY_BYTES
         encoding = answer.headers.get("content-encoding", "identity")
         if encoding != "identity":
-            raise ValueError(f"the reply is compressed ({encoding}), which nobody asked for")
+            raise ValueError(f"the reply is compressed ({encoding}), which was not requested")
         reply = bytearray()
         async for part in answer.aiter_raw():
             reply += part
             if len(reply) > most:
                 break
         if answer.is_success and len(reply) > most:
-            raise ValueError(f"the reply has more than the {most} bytes that it can have")
+            raise ValueError(f"the reply is longer than {most} bytes, the most for a valid one")
         return answer, bytes(reply[:most])
 
 
 def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
-    """Units of a text; ``ValueError`` if they overlap, leave it, or are none."""
+    """Units from a reply; ``ValueError`` if they overlap, exceed the text, or are not units."""
     units = [Unit(start, end, model_text) for start, end, model_text in listed]
     before = 0
     for start, end, model_text in units:
         if type(start) is not int or type(end) is not int or not isinstance(model_text, str):
             raise ValueError("expected units of two numbers and a string")
         if not before <= start < end <= len(text):
-            raise ValueError(f"the unit {start} to {end} overlaps the one before it or leaves the text")
+            raise ValueError(f"the unit {start} to {end} overlaps the previous one or exceeds the text")
         before = end
     return units
 
 
 def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | None]]:
-    """Units as the server takes them, without the text that it has."""
+    """Units for the server, without a text that it can cut from the document."""
     usual = units_of(text, [(start, end) for start, end, _ in units])
     return [
         (unit.start, unit.end, None if unit == other else readable(unit.model_text))
@@ -342,7 +342,7 @@ def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | N
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
-    """Seconds until the next attempt; random, so that clients refused together do not return together."""
+    """Seconds until the next attempt; random, so that clients refused together do not retry together."""
     said = retry_after or ""
     least = float(said[:5]) if said.isascii() and said.isdigit() else 0.25 * 2**attempt
     return min(least, 60.0) * random.uniform(1.0, 1.5)
@@ -361,5 +361,5 @@ def _message(reply: bytes) -> str:
 
 
 def _shown(said: str) -> str:
-    """What a stranger said, on one line and without what a terminal acts on."""
+    """Text from an untrusted source, on one line and without terminal control characters."""
     return " ".join("".join(each if each.isprintable() else " " for each in said).split())

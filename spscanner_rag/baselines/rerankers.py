@@ -1,6 +1,6 @@
-"""Rerankers, which read the query together with one unit: cross-encoders, and Mamba-1 and Mamba-2.
+"""Rerankers, which read the query together with one unit: cross-encoders, Mamba-1 and Mamba-2 models.
 
-The latter are of "State Space Models are Strong Text Rerankers" (Xu et al., 2024).
+The Mamba rerankers are those of "State Space Models are Strong Text Rerankers" (Xu et al., 2024).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,17 +32,17 @@ from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
 
-BATCH = 32  # pairs of a forward pass of a cross-encoder
+BATCH = 32  # pairs per forward pass of a cross-encoder
 
 TEMPLATE: Final = "document: {document}; query: {query};"
-"""The input for a pair. The end-of-text token follows it; the logit is computed from its hidden state."""
+"""The input for a pair. An end-of-text token follows, and the logit is computed from that token's hidden state."""
 
 FIRST_P_TOKENS: Final = 512
 LONG_P_TOKENS: Final = 1536
-"""Number of tokens at the start of each document that the paper's settings FirstP and LongP read."""
+"""Tokens at the start of each document that the paper's settings FirstP and LongP read."""
 
 END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
-"""Names of the end token, in the order in which a tokenizer is asked for them."""
+"""Names of the end token, in the order in which they are looked up in a tokenizer."""
 
 _PIECE_CHARACTERS: Final = 32_768
 
@@ -50,7 +50,7 @@ _PIECE_CHARACTERS: Final = 32_768
 class CrossEncoder(Pointwise):
     """A cross-encoder (Nogueira and Cho, 2019): a transformer with one relevance logit for "query, unit".
 
-    Pairs longer than the model reads are truncated, as in its training.
+    Pairs longer than the model's limit are truncated, as in its training.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class CrossEncoder(Pointwise):
             trust_remote_code,
             device=str(choice.device),
             model_kwargs={"dtype": choice.dtype},
-            # `predict` is asked for logits; without this, any callable of torch that a folder names is called
+            # the folder names an activation function, which would be called; `predict` has to return logits anyway
             activation_fn=torch.nn.Identity(),
         )
         config = self._model.config
@@ -112,21 +112,21 @@ class CrossEncoder(Pointwise):
 
 
 class PairReader:
-    """Lays out a query and a document for a reranker: the tokens of `TEMPLATE`, then the end token."""
+    """Makes a reranker's input from a query and a document: the tokens of `TEMPLATE`, then the end token."""
 
     def __init__(self, tokenizer: Tokenizer, end_token: str | None = None) -> None:
-        """With the end token given, or the first of `END_TOKENS` that the tokenizer has, else ``ValueError``."""
+        """Use ``end_token``, or the first of `END_TOKENS`; ``ValueError`` if the tokenizer has none."""
         names = END_TOKENS if end_token is None else (end_token,)
         found = [number for name in names if (number := tokenizer.token_to_id(name)) is not None]
         if not found:
             raise ValueError(
-                f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
-                " input in training"
+                f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the token that ended"
+                " each input in training"
             )
         self.tokenizer, self.end = tokenizer, found[0]
 
     def sequence(self, query: str, document: str, tokens: int | None = None) -> TokenSequence:
-        """One sequence, whose only position is the end token; of a document that is cut after so many tokens."""
+        """One sequence, whose only position is the end token; ``tokens`` limits the document's."""
         if tokens is not None:
             document = self._start(document, tokens)
         ids = self.ids(TEMPLATE.format(document=document, query=query))
@@ -147,12 +147,12 @@ class PairReader:
 
 
 class MambaReranker(Pointwise):
-    """Mamba reranker (Xu et al., 2024): one logit for each pair of query and unit.
+    """Mamba reranker (Xu et al., 2024): one logit for each pair of a query and a unit.
 
     The input is "document: {unit}; query: {query};" and an end-of-text token, whose hidden state the head reads.
 
-    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated unless
-    ``document_tokens`` asks for it. The paper's FirstP and LongP are ``MambaReranker(model, "document",
+    Memory does not grow with the length of a unit, so whole documents fit, and nothing is truncated unless
+    ``document_tokens`` is given. The paper's FirstP and LongP are ``MambaReranker(model, "document",
     document_tokens=FIRST_P_TOKENS)`` and ``LONG_P_TOKENS``.
 
     Parameters
@@ -164,7 +164,7 @@ class MambaReranker(Pointwise):
     end_token : str, optional
         Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
     document_tokens : int, optional
-        Number of tokens at the start of each unit that are read, not counting the template. Default: all.
+        Tokens at the start of each unit that are read, not counting the template. Default: all.
     unit, device, dtype, tokenizer, **hub
         See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
     """
@@ -192,22 +192,22 @@ class MambaReranker(Pointwise):
             require_head=False, layout=RERANKER, **hub,
         )  # fmt: skip
         if not loaded.has_head or any(loaded.settings.lexical.values()):
-            got = "reads with a lexical channel, so it is a scanner"
+            got = "has a lexical channel, so it is a scanner"
             if not loaded.has_head:
                 got = f"neither {HEAD_TENSORS[0]} nor score.weight is there"
             raise CheckpointError(f"{loaded.folder}: {got}; expected a trained reranker")
         self._model = loaded.model
-        if self._model.config.mixer is None:  # a plain scan of Mamba-1 is faster in rows than packed in one
+        if self._model.config.mixer is None:  # Mamba-1's plain scan is faster in rows than packed into one
             self._model.use_kernels(choose_backend("auto", choice.device).kernels)
         self._pairs = PairReader(loaded.tokenizer, end_token)
         self.segment_tokens = default_segment_tokens(choice.device.type, self._model.config)
 
     def count_tokens(self, text: str) -> int:
-        """Number of tokens of a text by this model's tokenizer, without special tokens."""
+        """Count the tokens of a text with this model's tokenizer, without special tokens."""
         return len(self._pairs.ids(text))
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
-        """Logits of the last tokens: (pairs,)."""
+        """Logits at the last token of each pair: (pairs,)."""
 
         def sequences() -> Iterator[TokenSequence]:
             for pair in pairs:
@@ -222,16 +222,16 @@ class MambaReranker(Pointwise):
 
 
 def _name_in_classifier(name: str) -> str:
-    """Our name of a tensor of a sequence classifier: the head is ``score``, the backbone may be ``model``."""
+    """Our name for a sequence classifier's tensor: its head is ``score``, and its backbone may be ``model``."""
     if name.startswith("score."):
         return name.replace("score.", "binary_head.", 1)
     return canonical_name(name.removeprefix("model."))
 
 
 CHUNK_TOKENS = 16
-"""Tokens, of all rows, whose decays and states are held at a time: more would not stay in a processor's cache."""
+"""Tokens, over all rows, whose decays and states are held at a time: more would not fit a processor's cache."""
 
-# From transformers' keys to mamba_ssm's, with the same defaults; those of "ssm_cfg" are the arguments of `Mamba`.
+# transformers' keys to mamba_ssm's, with the same defaults; those in "ssm_cfg" are arguments of `Mamba`.
 _TRANSFORMERS: Final = {
     "hidden_size": "d_model", "num_hidden_layers": "n_layer", "vocab_size": "vocab_size",
     "layer_norm_epsilon": "norm_epsilon", "residual_in_fp32": "residual_in_fp32",
@@ -249,8 +249,8 @@ class Mamba1Mixer(nn.Module):
     """The Mamba-1 layer: projection, causal convolution, selective scan, gate, projection, in plain torch.
 
     From "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (Gu and Dao 2023, section 3, algorithm
-    2): a time step for each channel, and a decay for each number of a channel's state. Parameter names and numbers
-    are those of `mamba_ssm`'s `Mamba` and of transformers' `MambaModel`.
+    2): a time step for each channel, and a decay for each number in a channel's state. Names and shapes of
+    parameters are those of `mamba_ssm`'s `Mamba` and of transformers' `MambaModel`.
     """
 
     def __init__(self, config: "Mamba1Config") -> None:
@@ -312,12 +312,12 @@ class Mamba1Mixer(nn.Module):
 
 @dataclass(frozen=True)
 class Mamba1Config(Mamba2Config):
-    """Sizes and switches of a Mamba-1 backbone; a head is a channel, and what only Mamba-2 has is not read."""
+    """Sizes and switches of a Mamba-1 backbone; each channel is a head, and Mamba-2's own fields are unused."""
 
     mixer: ClassVar[Any] = Mamba1Mixer
     d_state: int = 16
     headdim: int = 1
-    dt_rank: int = 1  # of the projection to time steps
+    dt_rank: int = 1  # rank of the projection to time steps
 
     @property
     def conv_dim(self) -> int:
@@ -342,7 +342,7 @@ class Mamba1Config(Mamba2Config):
         kept = {key: value for key, value in ssm_cfg.items() if key not in _IGNORED}
         for key in sorted(kept.keys() - {*_TRANSFORMERS_SSM.values()}):
             raise ValueError(
-                f"ssm_cfg.{key} is not a key of mamba_ssm's Mamba-1 config.json; expected none such"
+                f"ssm_cfg.{key} is not a key of mamba_ssm's Mamba-1 config.json; expected its keys only"
             )
         rank = kept.pop("dt_rank", "auto")
         read = super().from_dict({**config, "ssm_cfg": kept | {"layer": "Mamba2"}})
@@ -368,4 +368,4 @@ def read_config(config: Mapping[str, Any]) -> Mamba2Config:
 
 
 RERANKER: Final = Layout(read_config, _name_in_classifier)
-"""Ours, `mamba_ssm`'s and transformers', of Mamba-1 and Mamba-2."""
+"""Our layout, `mamba_ssm`'s and transformers', for Mamba-1 and Mamba-2."""

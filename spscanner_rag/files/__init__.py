@@ -1,4 +1,4 @@
-"""Reading documents from files, and writing results to files: whole or not at all, or line by line."""
+"""Reads documents from files, and writes results: complete files or nothing, or line by line."""
 
 from spscanner_rag.files.reading import read
 

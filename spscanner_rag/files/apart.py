@@ -1,6 +1,6 @@
-"""Files are read in a process of their own: it can be ended at any moment, and its memory is bounded.
+"""Reads files in a separate process, which can be killed at any moment and whose memory is bounded.
 
-Libraries and expressions that read hostile files cannot be told to stop, and no other thread may run meanwhile.
+A library or a regular expression that reads a hostile file cannot be stopped, and may keep other threads waiting.
 """
 
 import json
@@ -14,19 +14,19 @@ from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 14.0
-"""The time to read a file, unless a caller says another."""
+"""The time limit for reading a file, unless the caller sets another."""
 
 MOST_MEMORY, MEMORY_PER_BYTE = 2**30, 8
-"""Bytes of the process, where the system can bound them; a large file needs more."""
+"""Memory limit of the process in bytes, where the system supports one; it is higher for a large file."""
 
-_EVERY = 0.05  # seconds between two looks at the clock
+_EVERY = 0.05  # seconds between two checks of the time
 _CHILD = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import main; main()"
 
 Record = Mapping[str, Any]
 
 
 def seconds_for(data: bytes) -> float:
-    """The time that the content of a file may take."""
+    """The time limit, in seconds, for reading the content of a file."""
     return max(LEAST_SECONDS, SECONDS_PER_MEBIBYTE * len(data) / 2**20)
 
 
@@ -37,9 +37,9 @@ def read_apart(
     check: Callable[[], None] | None = None,
     *arguments: object,
 ) -> Iterator[Record]:
-    """Yield the records that a reader makes of data and arguments, until ``seconds`` or its memory end.
+    """Yield the records that a reader makes from data and arguments, until its ``seconds`` or memory run out.
 
-    ``check`` is called meanwhile, and what it raises ends the process and is raised here.
+    ``check`` is called meanwhile; an exception that it raises ends the process and is raised here.
     """
     paths = json.dumps([path for path in sys.path if path])
     named = [str(seconds), reader.__module__, reader.__name__]
@@ -62,7 +62,7 @@ def read_apart(
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 process.stdin.write(json.dumps(arguments).encode() + b"\n")
                 process.stdin.write(data)
                 process.stdin.close()
@@ -78,7 +78,7 @@ def read_apart(
 
 
 def main() -> None:
-    """In the process: write the records of what is at standard input, a line of JSON each."""
+    """Run in the process: read standard input, and write each record as a line of JSON."""
     reader = getattr(import_module(sys.argv[3]), sys.argv[4])
     arguments, data = json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer.read()
     most = max(MOST_MEMORY, MEMORY_PER_BYTE * len(data))
@@ -86,7 +86,7 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        seconds = int(float(sys.argv[2])) + 2  # where a parent that was killed cannot end it
+        seconds = int(float(sys.argv[2])) + 2  # in case the parent is killed and cannot end it
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     out, sys.stdout = sys.stdout, sys.stderr
     for record in reader(data, *arguments):

@@ -1,4 +1,4 @@
-"""A document that was read from a file: its text, pages, headings and other blocks."""
+"""A document read from a file: its text, pages, headings and other blocks."""
 
 import re
 import zlib
@@ -16,7 +16,7 @@ from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, Words, boxes_of
 
 STANDARD_INPUT = "-"
-LONGEST_SECTION = 80  # characters of a heading that are shown beside a position
+LONGEST_SECTION = 80  # most characters of a heading shown beside a position
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
@@ -25,34 +25,34 @@ class PageStart(NamedTuple):
 
     start: int
     number: int  # from 1
-    label: str  # what a viewer calls it, such as "iv"; mostly the number
+    label: str  # the name that a viewer shows, such as "iv"; usually the number
 
     @property
     def name(self) -> str:
-        """As in "page 12", or "page iv (4)" where the label is not the number."""
+        """The page's name: "page 12", or "page iv (4)" if the label is not the number."""
         return f"page {self.label}" + ("" if self.label == str(self.number) else f" ({self.number})")
 
 
 def block_of(values: Sequence[Any]) -> Block:
-    """A block from its values in JSON."""
+    """Make a block from its values in JSON."""
     start, end, kind, header, *rest = values
     return Block(start, end, kind, header and (header[0], header[1]), *rest)
 
 
 @dataclass(frozen=True)
 class TextFile:
-    r"""A document that was read from a file.
+    r"""A document read from a file.
 
-    ``text`` is what is scanned: of a text or Markdown file, the decoded text without its byte order mark, in which
-    nothing else is changed, so ``\r\n`` stays; of other files, the text that the reader made of it.
+    ``text`` is what is scanned. For a text or Markdown file, it is the decoded text without its byte order mark
+    and with no other change, so ``\r\n`` stays; for other files, it is the text that the reader extracted.
     """
 
     path: str  # as the user gave it, "-" for standard input; a reader leaves it empty
     text: str
     blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
     pages: tuple[PageStart, ...] = ()  # empty for files without pages
-    notes: tuple[str, ...] = ()  # what of the file could not be read, a line each
-    words: Words | None = field(default=None, compare=False, repr=False)  # of a PDF
+    notes: tuple[str, ...] = ()  # a line for each part of the file that could not be read
+    words: Words | None = field(default=None, compare=False, repr=False)  # for a PDF
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ class TextFile:
 
     @cached_property
     def _headings(self) -> list[tuple[int, tuple[str, ...], int]]:
-        """The start of each heading or turn, the titles above it with its own, and where a turn ends."""
+        """For each heading or turn: its start, the titles above it and its own, and the end of a turn."""
         found: list[tuple[int, tuple[str, ...], int]] = []
         path: list[Block] = []
         for block in self.blocks:
@@ -75,7 +75,7 @@ class TextFile:
         return found
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character, both from 1; a line ends at LF, CR LF or CR."""
+        """Line and column of a character, both counted from 1; a line ends at LF, CR LF or CR."""
         line = int(np.searchsorted(self._line_starts, offset, side="right"))
         return line, offset - int(self._line_starts[line - 1]) + 1
 
@@ -86,13 +86,13 @@ class TextFile:
         return self.pages[max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)]
 
     def headings(self, offset: int) -> tuple[str, ...]:
-        """The headings above a character, the highest first, a turn's time and speaker; else a row's header."""
+        """The headings above a character, outermost first, then a turn's time and speaker; else a row's header."""
         number = bisect_right(self._headings, offset, key=lambda heading: heading[0])
         _, titles, end = self._headings[number - 1] if number else (0, (), 0)
         return (titles if offset < end else titles[:-1]) or self._row(offset)
 
     def _row(self, offset: int) -> tuple[str, ...]:
-        """Number and header of a row of a table; the header is row 1."""
+        """Number and header of the table row at a character; the header is row 1."""
         number = bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
         block = self.blocks[number] if number >= 0 else None
         if block is None or block.kind != "row" or block.header is None or offset >= block.end:
@@ -101,26 +101,26 @@ class TextFile:
         return (f"row {number - first + 1}: {' '.join(self.text[slice(*block.header)].split())}",)
 
     def section(self, offset: int) -> str:
-        """The page or else the innermost heading of a character, for people; empty if the file has neither."""
+        """The page, else the innermost heading, of a character, for display; empty if there is neither."""
         page, headings = self.page(offset), self.headings(offset)
         return page.name if page else headings[-1][:LONGEST_SECTION] if headings else ""
 
     def where(self, offset: int) -> str:
-        """Page, or else line and column, and the innermost heading: "page 12 · Rent", "31:5 · Rent"."""
+        """Page, else line and column, then the innermost heading: "page 12 · Rent", "31:5 · Rent"."""
         page, headings = self.page(offset), self.headings(offset)
         place = page.name if page else ":".join(map(str, self.position(offset)))
         return " · ".join([place, *(title[:LONGEST_SECTION] for title in headings[-1:])])
 
     def boxes(self, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span stands on the pages of a PDF: a rectangle for each line; empty for other files."""
+        """Where a span is on the pages of a PDF, as a rectangle for each line; empty for other files."""
         if self.words is None:
             return ()
         return boxes_of(self.words, start, end, lambda at: page.number if (page := self.page(at)) else 1)
 
     def page_metadata(self, page: PageStart) -> dict[str, str]:
-        """What a framework's document of a page of `page_texts` has beside its number, for the boxes of results.
+        """Metadata, without the page number, for a framework's document of a page of `page_texts`.
 
-        The label of the page, and of a PDF the places of its words, as a string that no language model should get.
+        The page's label and, for a PDF, the boxes of its words, a string that no language model should get.
         """
         found = {"page_label": page.label}
         if self.words is not None:
@@ -131,7 +131,7 @@ class TextFile:
         return found
 
     def place(self, start: int, end: int) -> dict[str, object]:
-        """A span for JSON: start, end, line, column; page, page_number, boxes and headings where it has them."""
+        """A span for JSON: start, end, line, column, and page, page_number, boxes and headings if it has them."""
         line, column = self.position(start)
         found: dict[str, object] = {"start": start, "end": end, "line": line, "column": column}
         if page := self.page(start):
@@ -143,7 +143,7 @@ class TextFile:
         return found
 
     def page_texts(self) -> list[tuple[PageStart, str]]:
-        """Each page and its text, for frameworks that take a document page by page; empty without pages."""
+        """Each page with its text, for frameworks that take a document page by page; empty without pages."""
         stops = [page.start for page in self.pages[1:]] + [len(self.text)]
         return [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=False)]
 
@@ -154,6 +154,6 @@ def name_of(path: str) -> str:
 
 
 def packed(page: int, words: Words) -> str:
-    """The words of a page as a short string: the differences from word to word, compressed."""
+    """Encode the words of a page as a short string: differences from word to word, compressed."""
     steps = np.diff(words, axis=0, prepend=0).T.astype("<i4")
     return f"{page}:{b64encode(zlib.compress(steps.tobytes())).decode()}"

@@ -1,4 +1,4 @@
-"""Reads documents from files of several kinds, and from folders of them."""
+"""Reads documents from files of several kinds, and from folders."""
 
 import os
 import stat
@@ -28,11 +28,11 @@ class Format(NamedTuple):
     endings: str
     most_bytes: int
     read: Callable[[bytes], TextFile]
-    keeps_text: bool = False  # the text is that of the file
+    keeps_text: bool = False  # whether the text is the file's own, unchanged
 
 
 _MIB = 2**20
-FORMATS: dict[Kind, Format] = {  # a reader imports its library when it is first used
+FORMATS: dict[Kind, Format] = {  # a reader imports its library on first use
     "text": Format(".txt .text", 256 * _MIB, plain_text.read_text, keeps_text=True),
     "Markdown": Format(".md .markdown", 32 * _MIB, plain_text.read_markdown, keeps_text=True),
     "HTML": Format(".html .htm .xhtml", 32 * _MIB, read_html),
@@ -43,12 +43,12 @@ FORMATS: dict[Kind, Format] = {  # a reader imports its library when it is first
     "log": Format(".log", 64 * _MIB, plain_text.read_log, keeps_text=True),
 }
 KINDS = {ending: kind for kind, form in FORMATS.items() for ending in form.endings.split()}
-"""By ending. In a folder, files with these endings are read."""
+"""Kinds by ending. In a folder, only files with these endings are read."""
 
 _BLOCKS_OF_RECORD = 10_000
 
 AT_ONCE_BYTES = 2**18
-"""Larger files, unpacked, are read in a process of their own, whose start takes longer than a small one."""
+"""Files that are larger when unpacked are read in a separate process; for others, starting it takes longer."""
 
 _BEGINNINGS = {b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file", b"{\\rtf": "RTF"}
 
@@ -61,24 +61,24 @@ def read(
     Parameters
     ----------
     path
-        The file; ``-`` is standard input. Its ending says what it is, or else how it begins.
+        The file; ``-`` is standard input. Its kind is known by its ending, or else by its first bytes.
     seconds
-        For so long a PDF or a large file is read; None: by its size. The pages that were read until then are
+        Time limit for reading a PDF or a large file; None: by its size. When it ends, the pages read so far are
         returned, with a note.
     progress
-        Is called with the numbers of pages that were read, and of all, of a PDF.
+        For a PDF, called with the number of pages read and the number of all pages.
 
     Returns
     -------
     TextFile
-        Its text, and where pages, headings, list items, fences and rows of tables are in it. Offsets of a scan of
-        ``text`` are those of the document: ``document.page(start)``, ``document.headings(start)``.
+        Its text, and the positions of pages, headings, list items, fences and table rows. Its methods take offsets
+        in ``text``: ``document.page(start)``, ``document.headings(start)``.
 
     Raises
     ------
     ImportError, ValueError
-        Without the package that reads this kind; for a file that cannot be read, is of another kind than its
-        ending says, is broken, encrypted, without text or too large.
+        If the package that reads this kind is missing; if the file cannot be read, is of another kind than its
+        ending says, or is broken, encrypted, without text or too large.
     """
     path = str(path)
     return read_bytes(path, bytes_of(path), seconds=seconds, progress=progress)
@@ -92,9 +92,9 @@ def read_bytes(
     check: Callable[[], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TextFile:
-    """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`.
+    """Read a document from the content of a file; ``path`` is its name. Otherwise as `read`.
 
-    ``check`` is called while a PDF or a large file is read, and may raise to end it.
+    ``check`` is called while a PDF or a large file is read, and may raise an exception to stop reading.
     """
     try:
         kind = _kind_of(path, data)
@@ -121,7 +121,7 @@ def read_bytes(
 def _unpacked(kind: Kind, data: bytes) -> int:
     if kind == "DOCX":
         return sum(part.file_size for part in archive_of(data).infolist())
-    return len(data) * (4 if kind == "Markdown" else 1)  # whose parser needs 500 bytes for each short line
+    return len(data) * (4 if kind == "Markdown" else 1)  # its parser needs 500 bytes per short line
 
 
 def _read_apart(kind: Kind, data: bytes, seconds: float, check: Callable[[], None] | None) -> TextFile:
@@ -141,7 +141,7 @@ def _read_apart(kind: Kind, data: bytes, seconds: float, check: Callable[[], Non
 
 
 def _records(data: bytes, kind: Kind) -> Iterator[Record]:
-    """In a process of its own: the blocks of a document, and then its text."""
+    """Run in the separate process: yield the blocks of a document, then its text."""
     try:
         made = FORMATS[kind].read(data)
     except (ValueError, ImportError) as error:
@@ -155,11 +155,11 @@ def _records(data: bytes, kind: Kind) -> Iterator[Record]:
 def read_all(
     paths: Sequence[str], warn: Callable[[str], None], read: Callable[[str], TextFile] = read
 ) -> list[TextFile]:
-    """Read files, and in folders, by name, all that have a known ending and are not hidden.
+    """Read files, and from folders, in order of name, all files with a known ending that are not hidden.
 
-    ``warn`` gets a line about each file of a folder, or part of a file, that could not be read. ``read`` may be
-    another one that keeps what it read. Raises as `read` for the first file that was named, and ``ValueError`` for
-    a folder of which nothing can be read.
+    ``warn`` gets a line about each file in a folder, or part of a file, that could not be read. ``read`` may be
+    another function, such as one with a cache. Raises as `read` for a file that was named, and ``ValueError`` for
+    a folder in which nothing can be read.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
         raise ValueError("-: got standard input more than once; expected it once: give a single -")
@@ -187,7 +187,7 @@ def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str],
     if not documents:
         why = errors[0] if errors else f"no file in it ends in {', '.join(KINDS)}"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise ValueError(f"{folder}: got a folder of which nothing can be read: {why}{more}")
+        raise ValueError(f"{folder}: got a folder in which nothing can be read: {why}{more}")
     for note in (*notes, *(f"left out: {reason}" for reason in errors)):
         warn(note)
     if others:
@@ -198,10 +198,10 @@ def _read_folder(folder: str, warn: Callable[[str], None], read: Callable[[str],
 
 
 def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
-    """Files below a folder with these endings, and the others, by name and without hidden ones; and notes.
+    """List the files below a folder with these endings, the other files, both without hidden ones, and notes.
 
-    The notes name a pipe, a device or another thing with such an ending that is no file, which is left out, and
-    a link that leads out of the folder.
+    The notes name pipes, devices and the like with such an ending, which are left out because they are not regular
+    files, and links that lead out of the folder. Files are in order of name.
     """
     root = os.path.join(os.path.realpath(folder), "")
     found: list[str] = []
@@ -214,7 +214,7 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], lis
     notes = []
     kept = set(known)
     if no_files := [path for path in named if path not in kept]:
-        notes.append(f"left out: {len(no_files):,} that are no regular files, such as {no_files[0]}")
+        notes.append(f"left out: {len(no_files):,} that are not regular files, such as {no_files[0]}")
     if links := [path for path in known if not os.path.realpath(path).startswith(root)]:
         notes.append(
             f"{folder}: {len(links):,} links lead out of it, such as {links[0]} to {os.path.realpath(links[0])}"
@@ -223,7 +223,7 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> tuple[list[str], lis
 
 
 def bytes_of(path: str) -> bytes:
-    """The content of a file, or of standard input; ``ValueError`` if it cannot be read or is too large."""
+    """The content of a file or of standard input; ``ValueError`` if it cannot be read or is too large."""
     kind = named_kind(path)
     most = FORMATS[kind].most_bytes if kind else max(form.most_bytes for form in FORMATS.values())
     if path == STANDARD_INPUT:
@@ -233,13 +233,13 @@ def bytes_of(path: str) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return file.read(most + 1)
-            size = status.st_size  # files of the system have none, and some have no end
+            size = status.st_size  # 0 for files such as those of /proc, and some of these never end
             data = file.read(size + 1) if 0 < size <= most else b""
     except IsADirectoryError:
         raise ValueError(f"{path}: got a folder; expected a file: name the files in it") from None
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file; expected a document: check the path") from None
-    except (OSError, ValueError) as error:  # a zero character in the name
+    except (OSError, ValueError) as error:  # ValueError: a zero character in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable file") from None
     if size > most:
@@ -247,7 +247,7 @@ def bytes_of(path: str) -> bytes:
     if len(data) != size:
         raise ValueError(
             f"{path}: got another size than the {size:,} bytes it had; expected a file that does not change "
-            "while it is read: try again when it is whole"
+            "while it is read: try again when it is complete"
         )
     return data
 
@@ -265,15 +265,15 @@ def _empty(has_content: bool, kind: Kind) -> ValueError:
 
 
 def named_kind(path: str) -> Kind | None:
-    """The kind that the ending of a path says; None for other endings."""
+    """The kind of file that the ending of a path stands for; None for other endings."""
     return KINDS.get(PurePath(path).suffix.lower())
 
 
 def _kind_of(path: str, data: bytes) -> Kind:
-    """The kind of a file; ``ValueError`` for one without a reader, or other than its ending says."""
+    """The kind of a file; ``ValueError`` if there is no reader for it, or if its ending is of another kind."""
     said, seen = named_kind(path), _seen(data)
     if seen == "HTML" and said not in (None, "HTML", "PDF", "DOCX"):
-        return said  # to be read as it is
+        return said  # its ending decides: the markup is text
     if seen in ("PDF", "DOCX", "HTML"):
         kind: Kind = seen  # type: ignore[assignment]
         if said not in (None, kind):
@@ -285,20 +285,20 @@ def _kind_of(path: str, data: bytes) -> Kind:
     if said in ("PDF", "DOCX") and data:
         raise ValueError(
             f"got a file that does not begin as {said} does; expected {said}, as its ending says: check "
-            "that it was saved whole, or give it the ending of what it is"
+            "that it was saved completely, or give it the right ending"
         )
     return said or "text"
 
 
 def _seen(data: bytes) -> str | None:
-    """The kind of a file that is certain; None for text and for anything unknown."""
+    """The kind of a file by its first bytes, if that is certain; None for text and unknown files."""
     if b"%PDF-" in data[:1024] and not data.lstrip().startswith(b"<"):
         return "PDF"
     if data.startswith(b"PK\x03\x04"):
         with suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
             if any(name.startswith("word/") for name in archive_of(data).namelist()):
                 return "DOCX"
-        return "a ZIP archive that is no whole DOCX"
+        return "a ZIP archive that is not a complete DOCX"
     for beginning, kind in _BEGINNINGS.items():
         if data.startswith(beginning):
             return kind

@@ -1,4 +1,4 @@
-"""Results to a file or standard output, or as JSON lines that survive a kill, in a folder of one run at a time."""
+"""Writes results to files or standard output, or as JSON lines that survive a kill; locks a run's folder."""
 
 import json
 import mmap
@@ -18,12 +18,12 @@ from spscanner_rag.checkpoint.whole_file import (
 )
 from spscanner_rag.files.documents import STANDARD_INPUT
 
-if TYPE_CHECKING:  # imported where a folder is locked: every command imports this module
+if TYPE_CHECKING:  # imported only where a folder is locked, because every command imports this module
     from filelock import FileLock
 
 
 def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out") -> None:
-    """Raise ``ValueError`` when the file cannot be written, or would overwrite one of the documents."""
+    """Raise ``ValueError`` if the file cannot be written or would overwrite one of the documents."""
     if out is None:
         return
     if out.is_dir():
@@ -40,7 +40,7 @@ def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out")
 
 
 def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> None:
-    """Write a result to a file, or to standard output; a page as UTF-8, as its head declares."""
+    """Write a result to a file or to standard output; a page is written as UTF-8, as its head declares."""
     if out is not None:
         if not is_special(out):
             remove_leftovers(out.resolve().parent)
@@ -55,7 +55,7 @@ def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> No
 
 
 def json_text(content: object) -> str:
-    """JSON in ASCII: no character of a document can control a terminal, and any encoding can hold it."""
+    """JSON in ASCII, so no character of a document can control a terminal, and any encoding can write it."""
     return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -63,15 +63,15 @@ LOCK_FILE = ".lock"
 
 
 class FolderInUseError(ValueError):
-    """Another process writes to the folder."""
+    """Another process is writing to the folder."""
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[list[str]]:
-    """Hold a folder's lock, ``.lock``, and give the names of the unfinished files that were removed.
+    """Hold a folder's lock, ``.lock``, and yield the names of unfinished files that were removed.
 
-    The system ends the lock with the process, however that ends. A new folder stays only if something was
-    written to it. Raises ``FolderInUseError``, and ``ValueError`` for an unwritable folder.
+    The system releases the lock when the process ends, even if it is killed. A new folder stays only if something
+    was written to it. Raises ``FolderInUseError``, and ``ValueError`` for an unwritable folder.
     """
     is_new = not folder.exists()
     try:
@@ -85,10 +85,10 @@ def folder_lock(folder: Path) -> Iterator[list[str]]:
         yield remove_leftovers(folder, 0)
     finally:
         with suppress(OSError):  # Windows does not remove open files
-            (folder / LOCK_FILE).unlink()  # while it is held: who waits for it sees that it is gone
+            (folder / LOCK_FILE).unlink()  # while it is held, so that a waiting process sees that it is gone
         lock.release()
         if is_new:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # not empty
                 folder.rmdir()
 
 
@@ -113,12 +113,12 @@ def _locked(folder: Path) -> "FileLock":
 
 
 def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads
-    """`json.loads`, but ``ValueError`` for a key that an object has twice: only the last would count."""
+    """`json.loads`, but ``ValueError`` if an object repeats a key: only the last value would count."""
     return json.loads(content, object_pairs_hook=_distinct)
 
 
 def parse_object(content: str | bytes) -> dict[str, Any]:
-    """`parse_json`, but ``ValueError`` also for anything but an object, and for too deep a nesting."""
+    """`parse_json`, but ``ValueError`` also for anything but an object, and for nesting that is too deep."""
     try:
         found = parse_json(content)
     except RecursionError as error:
@@ -138,20 +138,20 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    r"""The numbered lines of a file, if any, but not a last one without ``\n``, left by a kill or half written."""
+    r"""Yield a file's numbered lines, if it exists, except a last one without ``\n``, which is incomplete."""
     if not path.exists():
         return
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
-                return  # what comes next would be the rest of this line
+                return  # a writer may still add the rest of this line
             yield number, line
 
 
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
-    """Append JSON objects in one write, all or none, and return the byte where the first new line begins.
+    """Append JSON objects, all or none, and return the byte offset where the first new line begins.
 
-    Half a line that a killed program left is cut off. Only one program at a time may write: see `folder_lock`.
+    An incomplete line that a killed program left is cut off. Only one program may write: see `folder_lock`.
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
@@ -160,7 +160,7 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
         if size:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 whole = content.rfind(b"\n") + 1
-        if whole < size:  # who wrote this was killed
+        if whole < size:  # the last writer was killed
             file.truncate(whole)
         try:
             while written < len(lines):
@@ -173,21 +173,21 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
 
 
 class OtherRunError(ValueError):
-    """A folder holds the results of a run on other inputs, or of an unknown run."""
+    """A folder contains the results of a run on other inputs, or of an unknown run."""
 
 
 def earlier_run(path: Path, results: str) -> dict[str, Any]:
-    """What says what the results beside it, such as "parts", were made of; `OtherRunError` if there is none."""
+    """Read the file that describes the inputs of the ``results`` beside it; `OtherRunError` if there is none."""
     if not path.exists():
         raise OtherRunError(
-            f"{path.parent}: got {results} without {path.name}, which says what they were made of; expected both: "
-            "give another --out, or delete the folder"
+            f"{path.parent}: got {results} without {path.name}, which says what they were made from; expected "
+            "both: give another --out, or delete the folder"
         )
     try:
         return parse_object(path.read_bytes())
     except ValueError as error:
         raise OtherRunError(
-            f"{path}: expected the JSON object that says what the {results} were made of, got a damaged file "
+            f"{path}: expected the JSON object that says what the {results} were made from, got a damaged file "
             f"({error}); give another --out, or delete the folder"
         ) from None
 
@@ -198,10 +198,10 @@ def refuse_other_run(
     now: Mapping[str, Any],
     leaving_out: Collection[tuple[str, str]] = (),
 ) -> None:
-    """Raise `OtherRunError` that names what differs from the run before; see `difference`."""
+    """Raise an `OtherRunError` that names what differs from the earlier run; see `difference`."""
     if other := difference(before, now, leaving_out):
         raise OtherRunError(
-            f"{folder} holds the results of a run on other inputs, or with other models or options ({other}); "
+            f"{folder} has the results of a run on other inputs, or with other models or options ({other}); "
             "give the same again, or another --out"
         )
 
@@ -209,8 +209,8 @@ def refuse_other_run(
 def difference(
     before: Mapping[str, Any], now: Mapping[str, Any], leaving_out: Collection[tuple[str, str]] = ()
 ) -> str:
-    """The values that differ, for people; None equals no value. ``leaving_out``: first two names of paths."""
-    as_read = json.loads(json.dumps(dict(now)))  # tuples are lists, and names are strings
+    """Describe the values that differ; None equals no value. ``leaving_out``: first two names of paths to skip."""
+    as_read = json.loads(json.dumps(dict(now)))  # as read from JSON: lists for tuples, strings for names
     own, others = dict(leaves(before)), dict(leaves(as_read))
     differing = sorted(
         path
@@ -225,7 +225,7 @@ def difference(
 
 
 def leaves(content: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The values of nested objects that are no objects and not None, each with the names on the way to it."""
+    """Yield the values in nested objects that are neither objects nor None, each with the path of names to it."""
     if isinstance(content, dict):
         for name, value in content.items():
             yield from leaves(value, (*path, name))
@@ -234,5 +234,5 @@ def leaves(content: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 
 def _shown(value: object) -> str:
-    """The value for people; of a digest, its first digits."""
+    """The value for a message; a digest is shortened to its first digits."""
     return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"

@@ -134,7 +134,7 @@ def test_inputs_that_cannot_be_scanned_are_refused(tmp_path: Path, json_lines: R
         (empty, "nothing can be read"),
         (json_lines([]), "got no row"),
         (parquet([{"query": "q", "body": "t"}]), "expected a column of strings 'text'"),
-        (json_lines([], "false.parquet"), "got no Parquet file"),
+        (json_lines([], "false.parquet"), "not a Parquet file"),
         (tmp_path / "a.txt", "without a question"),
     ]
     for path, message in cases:
@@ -155,8 +155,15 @@ def test_rows_that_cannot_be_read_have_the_reason(json_lines: Rows) -> None:
         {"id": 12, "query": "q", "text": "t"},
     ]
     (part,) = parts_of(planned(json_lines(records), rows=99))
-    reasons = ["no JSON", "a JSON list", "twice", "query: missing", "query: got int", "text: got NoneType"]
-    for row, reason in zip(part, [*reasons, "no JSON", "no JSON"], strict=False):
+    reasons = [
+        "not a JSON object",
+        "a JSON list",
+        "twice",
+        "query: missing",
+        "query: got int",
+        "text: got NoneType",
+    ]
+    for row, reason in zip(part, [*reasons, "not a JSON object", "not a JSON object"], strict=False):
         assert reason in str(row.error)
     assert (part[0].id, part[-1].id, part[-1].error) == ("rows.jsonl:1", "12", None)
 

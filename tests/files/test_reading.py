@@ -29,7 +29,7 @@ from tests.word import docx, paragraph
         ("text".encode("utf-16-be"), "got binary data"),
         (b"{\\rtf1 text}", "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of these"),
         (b"\xd0\xcf\x11\xe0\xa1", "got an old or an encrypted Office file; expected text"),
-        (b"PK\x03\x04 and no more", "got a ZIP archive that is no whole DOCX; expected text"),
+        (b"PK\x03\x04 and no more", "got a ZIP archive that is not a complete DOCX; expected text"),
     ],
 )
 def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
@@ -84,12 +84,12 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
         ("a.txt", pdf_of([["One."]]), "got PDF; expected text, as its ending says: give it the ending .pdf"),
         ("a.pdf", docx(), "got DOCX; expected PDF, as its ending says: give it the ending .docx"),
         ("b.pdf", b"<html><p>Log in", "got HTML; expected PDF, as its ending says: give it the ending .html"),
-        ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved whole"),
+        ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved completely"),
         ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
         (
             "a.xlsx",
             sheet.getvalue(),
-            "got a ZIP archive that is no whole DOCX; expected text, Markdown, HTML, PDF or DOCX",
+            "got a ZIP archive that is not a complete DOCX; expected text, Markdown, HTML, PDF or DOCX",
         ),
         ("a.html", b"<html><script>x()</script></html>", "got HTML without text; expected text to scan"),
     ):
@@ -140,7 +140,7 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: C
 
 
 def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"of which nothing can be read: no file in it ends in \.txt, "):
+    with pytest.raises(ValueError, match=r"in which nothing can be read: no file in it ends in \.txt, "):
         read_all([str(tmp_path)], print)
     (tmp_path / "a.txt").touch()
     (tmp_path / "b.txt").touch()

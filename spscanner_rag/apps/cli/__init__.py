@@ -1,4 +1,4 @@
-"""The command line: `app` puts it together, and each command has a module of its own."""
+"""The command line: `app` puts the commands together; each command has its own module."""
 
 from spscanner_rag.apps.cli.app import main
 

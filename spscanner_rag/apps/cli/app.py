@@ -56,12 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0; 2 for bad input, after one line on standard error; 1 when the device is out of memory; 130 after Ctrl-C;
     141 when the reader of a pipe closed it. Any other error is a bug in the program and keeps its traceback.
     """
-    # Threads that wait for each other by spinning are several times slower than one where other programs use the
-    # cores. OpenMP reads this when torch is imported, which no command has done yet.
+    # Where other programs use the cores, threads that spin while they wait are several times slower than a single
+    # thread. OpenMP reads this variable when torch is imported, which no command has done yet.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if arguments is not None:
         return _run(arguments)
-    # A process of its own: what libraries make stays, and is looked through, and taken down, for nothing.
+    # This process is ours: the libraries' objects live until it ends, so collecting or freeing them wastes time.
     gc.set_threshold(100_000, 50, 1000)
     codes: list[int] = []
     atexit.register(_end, codes)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end(codes: Sequence[int]) -> None:
-    """End the process with its exit code; after a defect there is none, and the interpreter ends it."""
+    """End the process with its exit code; after a bug there is no code, and the interpreter ends the process."""
     if codes:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
@@ -93,7 +93,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (ValueError, OSError, ImportError) as error:
         try:
             sys.stdout.flush()
-        except OSError:  # as on a full disk
+        except OSError:  # the disk may be full
             _discard_output()
         return _fail(str(error) or type(error).__name__, 2)
     except Exception as error:
@@ -104,7 +104,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _usage_or_memory(error: Exception) -> int:
-    # A usage error is a class of click in older versions of typer and of its own in newer ones.
+    # Older versions of typer raise click's usage error; newer ones raise their own class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -113,7 +113,7 @@ def _usage_or_memory(error: Exception) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "spscanner")
         message = str(format_message()).rstrip(".")
         if wrong := getattr(error.__cause__, "errors", None):
-            # pydantic's, by which newer versions of typer check values; their message leaves out what was given
+            # newer versions of typer check values with pydantic, and their message leaves out the given value
             got = f"got {wrong()[0]['input']!r:.60}; expected"
             message = (
                 message.partition(", unable")[0].replace("Input should be", got).replace("Value error, ", "")
@@ -122,7 +122,7 @@ def _usage_or_memory(error: Exception) -> int:
             message = f"{getattr(error, 'message', message)}; did you mean {' or '.join(sorted(possible))}?"
         see = " See" if message.endswith("?") else ": see"
         return _fail(f"{message}{see} `{command} --help`", 2)
-    if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
+    if type(error).__name__ == "OutOfMemoryError":  # torch's class; torch is not imported for this check
         return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
     raise error
 

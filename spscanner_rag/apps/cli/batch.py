@@ -1,4 +1,4 @@
-"""``spscanner batch``: many questions and documents from files, into parts that an interrupted run keeps."""
+"""``spscanner batch``: scan many questions and documents from files; an interrupted run keeps finished parts."""
 
 import sys
 from pathlib import Path
@@ -23,14 +23,14 @@ from spscanner_rag.text.escaping import one_line
 if TYPE_CHECKING:
     from spscanner_rag.apps.batch import Columns, Progress, Query
 
-RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), a row for each pair:
+RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), with a row for each pair:
 
 \b
 id, query_id, document_score, sentence_count, tokens, error,
 sentences: [{start, end, score, logit, text, section}], the best first
 
-A row that cannot be scanned has its error, and no score. The same command goes on with a run that was interrupted.
-Exit code: 0 if all parts were made, 3 if some were not.
+A row that cannot be scanned has an error and no score. The same command resumes an interrupted run.
+Exit code: 0 if all parts were written, 3 if some were not.
 """
 INCOMPLETE = 3
 
@@ -38,17 +38,17 @@ INCOMPLETE = 3
 @grouped
 def batch(
     inputs: list[str] = argument(
-        "Parquet or JSONL files; with a question also text, Markdown, HTML, PDF or DOCX; or folders of these.",
+        "Parquet or JSONL files; with --query or --queries also text, Markdown, HTML, PDF or DOCX; or folders.",
         "INPUT...",
     ),
     out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
-    query: list[str] | None = option(None, "Questions for each document, in quotation marks.", "QUESTION..."),
+    query: list[str] | None = option(None, "Questions for each document, quoted.", "QUESTION..."),
     queries: str | None = option(None, "Questions for each document: JSONL, Parquet; id and query.", "FILE"),
-    top_k: str = option("10", 'Sentences to keep of each document: a number, a share below 1, or "all".'),
+    top_k: str = option("10", 'Sentences to keep from each document: a number, a share below 1, or "all".'),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
-    texts: bool = option(True, "Write the text of sentences beside their spans."),
-    id_column: str = option("id", "Column of a row's id; without it, FILE:ROW is the id."),
+    texts: bool = option(True, "Write the text of sentences as well as their spans."),
+    id_column: str = option("id", "Column of a row's id; without the column, the id is FILE:ROW."),
     query_column: str = option("query", "Column of the question."),
     text_column: str = option("text", "Column of the document's text."),
     rows_per_part: int = option(500, "Rows read together and written to one part; fewer if long.", least=1),
@@ -57,9 +57,9 @@ def batch(
     segment_tokens: int | None = SEGMENT_TOKENS,
     progress: bool = PROGRESS,
 ) -> None:
-    """Scan pairs of question and document, or questions on documents, from files into files.
+    """Scan pairs of a question and a document, or the same questions on each document; write results to files.
 
-    Each pair is read on its own, as by `spscanner scan` with one FILE.
+    Each pair is read on its own, as `spscanner scan` reads one FILE.
     """
     from spscanner_rag.apps.batch import Columns, RowReader, plan_of, run_batch
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
@@ -118,7 +118,7 @@ def _write_summary(done: "Progress", out: Path) -> None:
     ]
     if done.failures:
         lines.append(
-            f"{len(done.failures):,} of {done.parts:,} parts were not made; the same command tries again"
+            f"{len(done.failures):,} of {done.parts:,} parts were not written; run the same command to try again"
         )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if done.repeated:

@@ -1,4 +1,4 @@
-"""``spscanner compare``: what several retrievers find in the same documents, side by side."""
+"""``spscanner compare``: show what several retrievers find in the same documents, side by side."""
 
 import re
 import sys
@@ -34,14 +34,14 @@ JSON_LAYOUT = """JSON is one object:
        {"rank": int, "start": int, "end": int, "line": int, "column": int, "score": float,
         "tokens": int, "only": bool, "text": str}]}]}]}
 
-Where a document has pages or headings, picks have page, page_number or headings too. rank counts the picks of
-all documents; start and end count the characters of the text that was read from 0, end excluded (--text-out
-writes it); only is true if no other retriever picked it; found has a value for each evidence sentence:
-whether at least half of it lies inside the picks.
+In documents with pages or headings, picks also have page and page_number, or headings. rank counts the picks of
+all documents; start and end count characters of the text that was read (--text-out writes it), from 0, end
+excluded; only is true for a pick that no other retriever found, and counts these for a retriever; found has a
+value for each evidence sentence: whether at least half of it lies inside the picks.
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
-"""Default number of picks by unit, for about the same amount of text; 1 chunk for 10 sentences is the paper's."""
+"""Default picks by unit, about the same amount of text each; the paper equates 1 chunk with 10 sentences."""
 
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
@@ -54,22 +54,22 @@ def compare(
     computes: RetrieverOptions,
     top_k: str | None = option(
         None,
-        "Picks of each retriever: a number, or one a unit; default 10 sentences, 1 chunk, 3 passages, 1 document.",
+        "Picks per retriever: one number, or one a unit; default: 10 sentences, 1 chunk, 3 passages, 1 document.",
         "NUMBER,...",
     ),
     evidence: str | None = option(
-        None, "Characters of the one FILE that answer, from 0, END excluded.", "START-END,..."
+        None, "Answering spans of a single FILE, in characters from 0, END excluded.", "START-END,..."
     ),
     output: OutputOptions,
     count_tokens: str | None = option(
-        None, "Counts tokens, such as o200k_base; default the first scanner, else the bundled.", "ENCODING"
+        None, "How to count tokens: o200k_base...; default: as the first or the bundled scanner.", "ENCODING"
     ),
     progress: bool = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
-    A column for each retriever, with what only that one found and, where evidence is given, what it missed.
-    Each FILE is a document of its own, and each retriever has one ranking over all of them.
+    Each retriever has a column, which marks what only it found and, with --evidence, what it missed. Each FILE is
+    a separate document, and each retriever ranks all of them together.
     """
     from spscanner_rag.apps.compare.comparison import check_evidence_spans, check_top_k, compare_together
     from spscanner_rag.apps.compare.views import retriever_progress
@@ -112,7 +112,7 @@ def compare(
 
 
 def _picks(value: str | None, units: list[str]) -> dict[str, int]:
-    """The number of picks for each unit; and for sentences, which a scanner ranks whatever the units are."""
+    """The number of picks for each unit, and for sentences, because a scanner always ranks sentences."""
     picks = {unit: TOP_K[unit.partition(":")[0]] for unit in ["sentence", *units]}
     if value is None:
         return picks

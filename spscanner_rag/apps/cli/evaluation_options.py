@@ -1,4 +1,4 @@
-"""Options of ``spscanner eval``, which check themselves."""
+"""Options of ``spscanner eval``, and their checks."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,48 +8,48 @@ from spscanner_rag.apps.cli.options import names_in, option
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """Which questions are asked, of what, and what is measured; ``ValueError`` for options that clash."""
+    """Which questions are asked of which texts, and what is measured; ``ValueError`` for options that clash."""
 
     max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
-    seed: int = option(0, "Decides which questions, and the intervals.", least=0)
+    seed: int = option(0, "Seed for the choice of questions and for the intervals.", least=0)
     held_out: list[str] | None = option(None, "Of these sources, only what training leaves out.", "SOURCE...")
-    skip_bad: bool = option(False, "Count bad lines and go on.")
-    context_ablation: bool = option(False, "Also each scanner on single units and chunks of 1,024 tokens.")
+    skip_bad: bool = option(False, "Skip bad lines, and count them.")
+    context_ablation: bool = option(False, "Also run each scanner on single units and on 1,024-token chunks.")
     calibration: bool = option(False, "Also test if scores are probabilities; ask unanswerable questions.")
-    corpus: bool = option(False, "Ask of all documents of a source together, not of a question's own alone.")
+    corpus: bool = option(False, "Search all documents of a source together, not only a question's own.")
     among: int | None = option(
-        None, "As --corpus, of the right document and the N - 1 hardest others of its source.", "N", least=2
+        None, "As --corpus, on the right document and the N - 1 hardest others of its source.", "N", least=2
     )
     first_stage: str | None = option(
         None,
-        "With --corpus: comma-separated, what chooses the documents that a retriever without an index "
-        "reads: none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with "
-        "--among, none.",
+        "With --corpus: first stages, comma-separated, that choose the documents for a retriever without an "
+        "index: none (it reads all), bm25, or a retriever, by its best chunks. Default: bm25; with --among, "
+        "none.",
     )
-    read_documents: int = option(10, "With a first stage: most documents that are read.", "N", least=1)
+    read_documents: int = option(10, "With a first stage: the most documents to read.", "N", least=1)
     document_characters: int | None = option(
-        None, "With --corpus: cut longer documents at sentence ends, evidence stays in.", "N", least=1
+        None, "With --corpus: cut longer documents at sentence ends, keeping evidence.", "N", least=1
     )
-    cutoffs: str = option("", "Numbers of units, or of documents of BEIR, to measure at.", "K,...")
+    cutoffs: str = option("", "Numbers of units (of documents for BEIR) to measure at.", "K,...")
     aggregation: str = option(
         "max",
-        "With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
+        "With --corpus or BEIR: how the scores of units become a document's: max, mean, mean_top, sum, "
         "logsumexp, first, or long (--unit document).",
     )
-    split: str = option("test", "With BEIR: which judgements, qrels/SPLIT.tsv.")
+    split: str = option("test", "With BEIR: the judgements to use, qrels/SPLIT.tsv.")
     answers: str | None = option(
         None,
-        "Language model that answers the questions from the best 50 sentences, or 5 chunks, of each "
-        "retriever: PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
+        "Language model that answers the questions from each retriever's best 50 sentences or 5 chunks: "
+        "PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
         "LLM",
     )
     judge: str | None = option(None, "With --answers: model that compares them with the right ones.", "LLM")
     direct_answers: bool = option(False, "With --answers: also from whole documents, long ones in windows.")
     direct_window: int = option(120_000, "Tokens of these windows, which overlap by half.", "N", least=1)
-    answer_form: str | None = option(None, "phrase, sentence, paragraph; default the data's, else sentence.")
-    answer_units: int | None = option(None, "With --answers: from so many best units instead.", "N", least=1)
+    answer_form: str | None = option(None, "phrase, sentence, paragraph; default: the data's, else sentence.")
+    answer_units: int | None = option(None, "With --answers: from the N best units instead.", "N", least=1)
     answer_words: int | None = option(None, "With --answers: from N words of the best units.", "N", least=1)
-    max_requests: int | None = option(None, "With --answers: most requests, earlier included.", "N", least=0)
+    max_requests: int | None = option(None, "With --answers: most requests, with earlier runs.", "N", least=0)
 
     def __post_init__(self) -> None:
         if self.answers is None:
@@ -62,7 +62,7 @@ class EvaluationOptions:
             raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {forms}")
 
     def refuse(self, names: str, why: str) -> None:
-        """Raise ``ValueError`` for the first of these options that was given."""
+        """Raise ``ValueError`` for the first of these options that differs from its default."""
         declared: dict[str, Any] = {each.name: each.default for each in fields(self)}
         for name in names.split():
             if getattr(self, name) != declared[name].default:
@@ -70,7 +70,7 @@ class EvaluationOptions:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The cut-offs, ascending; default those of the paper."""
+        """The cut-offs, ascending; by default those of the paper."""
         from spscanner_rag.lab.evidence.metrics import CUTOFFS
 
         if not self.cutoffs:
@@ -83,7 +83,7 @@ class EvaluationOptions:
         return tuple(sorted({int(word) for word in words}))
 
     def stages(self, is_corpus: bool, few: bool = False) -> list[str]:
-        """The first stages, of ``few`` documents by default none; ``ValueError`` for options that clash."""
+        """The first stages; with ``few`` documents the default is none. ``ValueError`` for options that clash."""
         from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
         from spscanner_rag.results.selection import check_aggregation
 

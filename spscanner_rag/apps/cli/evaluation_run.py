@@ -1,4 +1,4 @@
-"""A run of ``spscanner eval`` in a folder, from its options to its files and its page; imported when it begins."""
+"""A run of ``spscanner eval`` in a folder, from options to files and page; imported when a run begins."""
 
 import json
 import math
@@ -58,11 +58,11 @@ from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.token_counts import resolve_counter
 
-_SHORT = 8  # characters; a column of such numbers is never wrapped
-_FEW = 4  # shares that have room for their intervals on a line
-_WIDE = 200  # columns of a terminal that has no width
+_SHORT = 8  # characters; columns of numbers up to this length are never wrapped
+_FEW = 4  # most numbers on a line that leave room for their intervals
+_WIDE = 200  # columns, where the output has no width
 
-FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30  # fewer are called few
+FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30  # the page warns of fewer
 COLOURS = 8  # classes c1 to c8 of page.css
 METRICS = {
     "recall@10": "recall@10",
@@ -84,9 +84,9 @@ SHAPES = {
 def run_evaluation(
     data: Sequence[Path], options: EvaluationOptions, computes: RetrieverOptions, out: Path
 ) -> str:
-    """Run in a folder, write all files, show the result, and return why it ended early, if it did.
+    """Run in a folder, write all files, show the result, and return why the run ended early ("" if it did not).
 
-    What the options name is read and checked before anything is written.
+    Everything that the options name is read and checked before anything is written.
     """
     study, documents, bad = _study_of(data, options, computes.settings)
     answers = None if options.answers is None else Answering(options, study)
@@ -102,17 +102,17 @@ def run_evaluation(
     }
     refuse_in_use(out)
     check_arguments(out, run_arguments)
-    titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
+    titles: dict[str, str] = {}  # each `run` of the study fills it, and the scorers read it
     use_threads(computes.threads)
     loaded, scorers = _scorers(computes, titles, study, len(documents))
     identities = {name: identity_of(scorer) for name, scorer in loaded.items()}
-    with folder_lock(out) as leftovers:  # the first write, after everything is loaded
+    with folder_lock(out) as leftovers:  # nothing is written before everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
         if file.records:
             tell(f"{out}: found {len(file.records):,} records of an earlier run, which are kept")
         if leftovers:
             tell(f"{out}: removed {len(leftovers):,} unfinished files of a run that was killed")
-        count_tokens = bundled_token_counter()  # the same for all settings, and offline
+        count_tokens = bundled_token_counter()  # the same for all settings; works offline
         with progress_bars(None) as bars:
             for ask in study.asks:
                 ask.run(scorers, titles, count_tokens, file, new_bar(bars, ask.setting.label))
@@ -120,7 +120,7 @@ def run_evaluation(
         write_runs(records, [ask.setting for ask in study.asks if ask.qrels is not None], out)
         result, stopped = study.result(records), ""
         if answers is not None:
-            write_result(result, out, _run_facts(bad))  # what an interruption leaves
+            write_result(result, out, _run_facts(bad))  # kept if answering is interrupted
             result, stopped = answers.added_to(result, scorers, titles, out)
         write_result(result, out, _run_facts(bad))
     show_result(result, out)
@@ -130,7 +130,7 @@ def run_evaluation(
 def _study_of(
     data: Sequence[Path], options: EvaluationOptions, settings: list[Setting]
 ) -> tuple[Study, list[Document], int]:
-    """The study, its documents, and the number of their bad lines that were left out."""
+    """The study, its documents, and the number of bad lines that were left out."""
     sample = options.max_questions, options.seed
     judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
     exact = len(data) == 1 and is_chunking(data[0])
@@ -164,7 +164,7 @@ def _study_of(
 
 
 def _documents(data: Sequence[Path], options: EvaluationOptions) -> tuple[list[Document], int]:
-    """The documents of question files, and how many bad lines were left out."""
+    """The documents of the question files, and the number of bad lines that were left out."""
     bad: list[DataError] = []
     every = read_documents(data, bad.append if options.skip_bad else None, distinct=True)
     held_out = options.held_out or []
@@ -177,10 +177,10 @@ def _documents(data: Sequence[Path], options: EvaluationOptions) -> tuple[list[D
 def _scorers(
     computes: RetrieverOptions, titles: dict[str, str], study: Study, documents: int
 ) -> tuple[dict[str, Scorer], dict[Setting, Scorer]]:
-    """The scorers by name and by setting; a missing one is reported before any work."""
+    """The scorers by name and by setting; a missing one is reported before any work starts."""
     loading = computes.loading(titles=titles)
     if study.of_corpora:
-        # a text is one of many, and comes back with the next question
+        # each question reads many texts, and the next question reads them again
         kinds = {*computes.units, "sentence", "chunk"}
         loading = replace(loading, keep_texts=documents * len(kinds))
     asked = [*study.settings, *study.stages]
@@ -203,10 +203,10 @@ def _run_facts(bad: int) -> dict[str, str]:
 
 
 class Answering:
-    """The answers to the questions of a study, whose models are loaded before any work.
+    """Answers to the questions of a study; creating it loads the models, before any work starts.
 
-    ``ValueError`` or ``ImportError`` for questions that are not on single documents or have no answers, or no
-    model.
+    Raises ``ValueError`` or ``ImportError`` if questions are not on single documents or have no answers, or if a
+    model cannot be loaded.
     """
 
     def __init__(self, options: EvaluationOptions, study: Study) -> None:
@@ -224,7 +224,7 @@ class Answering:
     def added_to(
         self, result: Result, scorers: Mapping[Setting, Scorer], titles: dict[str, str], out: Path
     ) -> tuple[Result, str]:
-        """The result with the answers, and why asking ended early, if it did; ``answers.jsonl`` is written."""
+        """Return the result with answers, and why asking ended early ("" if not); write ``answers.jsonl``."""
         options = self.options
         replies = ReplyFile(out / "answer-replies.jsonl")
         budget = Budget(max_requests=options.max_requests, requests=replies.attempts, usage=replies.usage)
@@ -257,18 +257,18 @@ class Answering:
 
 
 class Look(NamedTuple):
-    """The look of a setting everywhere on the page: one colour for a retriever, one shape for a unit."""
+    """The marker of a setting everywhere on the page: a colour for its retriever, a shape for its unit."""
 
     label: str
     name: str  # the whole label
-    colour: str  # class
-    shape: str
-    hollow: bool  # a variant of a setting
+    colour: str  # a CSS class
+    shape: str  # an SVG path
+    hollow: bool  # whether it is a variant of a setting
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Shares of each setting of the page over evenly spaced ticks; None where there is none."""
+    """Shares for each setting of the page at evenly spaced ticks; None where there is no share."""
 
     title: str
     x_label: str
@@ -279,30 +279,30 @@ class Chart:
 
     @property
     def most(self) -> float:
-        """The share at the top: the next fifth above all values."""
+        """The share at the top edge: the largest value, rounded up to a fifth."""
         shares = [float(share["value"]) for own in self.series for share in own if share]
         return 0.2 * math.ceil(max([0.05, *shares]) / 0.2 - 1e-9)
 
     @property
     def lines(self) -> list[float]:
-        """The shares that have a line of the grid."""
+        """The shares at which grid lines are drawn."""
         return [number * self.most / 4 for number in range(5)]
 
     def x(self, tick: int, series: int | None = None) -> float:
-        """The place of a tick, and of one of the series beside it."""
+        """The horizontal place of a tick or, with ``series``, of that series' marker beside the tick."""
         room = (self.width - self.left - self.right) / max(1, len(self.ticks))
         apart = min(8.0, 0.8 * room / max(1, len(self.series)))
         shift = 0.0 if series is None else apart * (series - (len(self.series) - 1) / 2)
         return self.left + room * (tick + 0.5) + shift
 
     def y(self, share: float) -> float:
-        """The height of a share, counted from the top."""
+        """The vertical place of a share, counted from the top."""
         inside = min(max(share, 0.0), self.most)
         return self.top + (self.height - self.top - self.bottom) * (1 - inside / self.most)
 
 
 def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
-    """The page, as a string to be written in UTF-8; it shows ``facts`` such as command, machine and date."""
+    """Render the page, a string to be written as UTF-8; it shows ``facts`` such as command, machine and date."""
     looks, tests = looks_of(result.settings), result.differences
     asked = (
         result.find(result.settings[0], "recall", result.cutoffs[-1], "micro") if result.settings else None
@@ -321,7 +321,7 @@ def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
         several=several,
         asked=asked,
         few=asked and (asked["questions"] < FEW_QUESTIONS or asked["documents"] < FEW_DOCUMENTS),
-        averages=of_all if several else by_source,  # the means over one source are its own numbers
+        averages=of_all if several else by_source,  # with one source, the means equal its numbers
         charts=charts_of(result),
         tests=[paired_tests(tests)] if tests else [],
         by_source=by_source if several else [],
@@ -333,13 +333,13 @@ def render_evaluation(result: Result, facts: Mapping[str, str]) -> str:
         several_units=len({setting.unit for setting in result.settings}) > 1,
         metrics=METRICS,
         chance=CHANCE,
-        reach=1.05 * max([0.05, *map(abs, bounds)]),  # what is at the edge of the picture of differences
+        reach=1.05 * max([0.05, *map(abs, bounds)]),  # the difference at the edge of the chart
         listed=listed,
     )
 
 
 def _of_source(result: Result, source: str, title: str) -> Table:
-    """As many columns as a page is wide."""
+    """The table of one source, with as many columns as fit on the page."""
     most = result.cutoffs[-1]
     costs: dict[str, Column] = {f"tokens@{most}": ("tokens", most), "seconds": ("seconds", None)}
     return table_of(result, title, "", result.ranked | costs, [source])
@@ -355,7 +355,7 @@ def _asked(result: Result, source: str) -> str:
 
 
 def charts_of(result: Result) -> list[Chart]:
-    """The pictures of recall: each setting over cut-offs, tokens, places and lengths."""
+    """The charts of recall: each setting by cut-off, tokens, place of the evidence and document length."""
     budgets, lengths = (
         sorted({row["k"] or 0 for row in result.rows if row["metric"] == metric})
         for metric in ("recall_at_tokens", "recall_by_length")
@@ -379,7 +379,7 @@ def charts_of(result: Result) -> list[Chart]:
 
 
 def looks_of(settings: Sequence[Setting]) -> list[Look]:
-    """The look of each setting: one colour for a retriever, whatever its unit and variants."""
+    """The look of each setting: a retriever has one colour, whatever its unit and variants."""
     retrievers = list(dict.fromkeys(setting.retriever for setting in settings))
     labels = short_labels([setting.label for setting in settings])
     return [
@@ -395,7 +395,7 @@ def looks_of(settings: Sequence[Setting]) -> list[Look]:
 
 
 def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str]) -> str:
-    """Say who is better, and whether significantly, by the first metric of each pair; ``labels`` are short."""
+    """Say who is better, and whether significantly, by each pair's first metric; ``labels`` are short names."""
     if not differences:
         return "Nothing was compared: there is one retriever."
     first = differences[0]["first"]
@@ -426,7 +426,7 @@ def first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:
 
 def _in_prose(label: str) -> str:
     name, comma, variants = label.partition(", ")
-    return f"{name} ({variants})" if comma else name  # one name in a list
+    return f"{name} ({variants})" if comma else name  # no comma, which would split it in a list
 
 
 def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
@@ -436,9 +436,9 @@ def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
 
 
 def show_result(result: Result, out: Path) -> None:
-    """Print the tables, and the folder of the files."""
+    """Print the tables, then the folder with the files."""
     console = open_console(sys.stdout)
-    if not console.is_terminal:  # a file or a pipe has no width: fold no cell
+    if not console.is_terminal:  # a file or a pipe has no width, so cells are not folded
         console.width = _WIDE
     ranked = table_of(result, "Recall, nDCG, MRR and MAP, percent", "", result.ranked)
     console.print(_table(console, ranked))
@@ -451,7 +451,7 @@ def show_result(result: Result, out: Path) -> None:
 
 
 def _table(console: Console, table: Table) -> rich_table.Table:
-    """Lines separate groups with the same first cell, unless every group is a single row."""
+    """A table for the terminal; lines separate groups with equal first cells, if a group has several rows."""
     grid = rich_table.Table(title=line_of(console, table.title), box=box.SIMPLE_HEAD, pad_edge=False)
     few = all(sum(not isinstance(cell, str) for cell in cells) <= _FEW for cells in table.body)
     body = [[one_line(shown(cell, few)) for cell in cells] for cells in table.body]

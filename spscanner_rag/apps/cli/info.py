@@ -1,4 +1,4 @@
-"""``spscanner info``: what runs here, and what a checkpoint holds."""
+"""``spscanner info``: show versions, the chosen device, and what a checkpoint holds."""
 
 import platform
 import sys
@@ -20,12 +20,12 @@ Facts = list[tuple[str, str]]
 
 @grouped
 def info(
-    model: str | None = argument("Checkpoint: a folder or a Hub id; default the bundled one.", default=None),
-    training: bool = option(False, "Also all that the checkpoint records of its training."),
+    model: str | None = argument("Checkpoint: a folder or a Hub id; default: the bundled one.", default=None),
+    training: bool = option(False, "Also show everything that the checkpoint records of its training."),
     *,
     computes: ScannerOptions,
 ) -> None:
-    """Show versions, the device and dtype chosen, and checkpoint facts."""
+    """Show versions, the chosen device and dtype, and facts about a checkpoint."""
     from spscanner_rag.apps.pages.terminal import print_facts
 
     scanner = computes.scanner(model)

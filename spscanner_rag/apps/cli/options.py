@@ -40,7 +40,7 @@ def option(
     least: float | None = None,
     most: float | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option, required if the default is ``...``; the help leaves out None and an empty text.
+    """Declare an option, which is required if the default is ``...``; the help does not show None or "".
 
     ``least`` and ``most`` bound a number.
     """
@@ -56,24 +56,24 @@ def option(
 
 
 def argument(meaning: str, metavar: str | None = None, default: object = ...) -> Any:  # noqa: ANN401 - as typer.Argument
-    """An argument, which has no name on the command line."""
+    """Declare a positional argument."""
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
 FILES = argument("Text, Markdown, HTML, PDF or DOCX, or folders of them; - is standard input.", "FILE...")
 QUERY = option(..., "The question.", names=("--query", "-q"))
-MODEL = option(None, "Checkpoint: a folder or a Hub id; default the bundled one.")
+MODEL = option(None, "Checkpoint: a folder or a Hub id; default: the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
-THREADS = option(None, "CPU threads; default one a physical core, or OMP_NUM_THREADS if less.", "N", least=1)
+THREADS = option(None, "CPU threads; default: one a physical core, or OMP_NUM_THREADS if less.", "N", least=1)
 TOKENIZER = option(None, "For checkpoints without one: a tokenizer.json, its folder or a Hub id.", "PATH")
-SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.")
+SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default: the scanner's.")
 CACHE = option(
     True, "Keep files' texts and vectors in a cache folder ($SPSCANNER_CACHE).", names=["--cache/--no-cache"]
 )
 PROGRESS = typer.Option(
     None,
     "--progress/--no-progress",
-    help="Progress on standard error; default if it is a terminal.",
+    help="Show progress on standard error; default: only on a terminal.",
     show_default=False,
     callback=lambda asked: sys.stderr.isatty() if asked is None else asked,
 )
@@ -82,7 +82,7 @@ PROGRESS = typer.Option(
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take dataclasses of options: each of their fields becomes an option of the command.
 
-    A switch that is off by default gets one name, without ``--no-``.
+    A switch that is off by default gets only its positive name, without ``--no-``.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             flat[each] = inspect.Parameter(each, parameter.KEYWORD_ONLY, default=info, annotation=kind)
 
     @wraps(command)
-    def called(**options: Any) -> None:  # noqa: ANN401 - what the command line gave
+    def called(**options: Any) -> None:  # noqa: ANN401 - values from the command line
         made = {
             name: group(**{each.name: options.pop(each.name) for each in fields(group)})
             for name, group in groups.items()
@@ -113,7 +113,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True, kw_only=True)
 class ScannerOptions:
-    """Device and dtype of a scanner."""
+    """Device, dtype, threads and tokenizer of a scanner."""
 
     device: str = DEVICE
     dtype: str = option("auto", "auto, float32 or bfloat16.")
@@ -123,7 +123,7 @@ class ScannerOptions:
     def scanner(
         self, model: str | None, segment_tokens: int | None = None, cache: ReadCache | None = None
     ) -> "Scanner":
-        """Load a checkpoint, whose sentences' vectors are kept in ``cache``; None is the bundled one."""
+        """Load a checkpoint (None: the bundled one) that keeps its sentence vectors in ``cache``."""
         from spscanner_rag import Scanner
 
         scanner = Scanner.from_pretrained(
@@ -141,7 +141,7 @@ class ScannerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverOptions(ScannerOptions):
-    """Names and units of retrievers, and how their models are loaded."""
+    """Names and units of retrievers, and how to load their models."""
 
     retrievers: str = option(
         "scanner,bm25,dense",
@@ -158,7 +158,7 @@ class RetrieverOptions(ScannerOptions):
     trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
 
     def loading(self, unit: str = "sentence", titles: dict[str, str] | None = None) -> "Options":
-        """How retrievers are loaded for a kind of units, which is checked then."""
+        """Return the loading options for retrievers that rank units of this kind; loading checks the kind."""
         from spscanner_rag.lab.retriever_names import Options
 
         own: UnitKind = unit  # type: ignore[assignment]
@@ -166,7 +166,7 @@ class RetrieverOptions(ScannerOptions):
 
     @cached_property
     def units(self) -> list[str]:
-        """The kinds of units."""
+        """The kinds of units in ``--unit``, checked."""
         from spscanner_rag.baselines.base import segmenter_of
 
         units = names_in("--unit", self.unit)
@@ -176,7 +176,7 @@ class RetrieverOptions(ScannerOptions):
 
     @cached_property
     def settings(self) -> "list[Setting]":
-        """Every retriever with every unit that it ranks."""
+        """Every retriever, with every kind of unit that it ranks."""
         from spscanner_rag.lab.evaluation.settings import settings_of
         from spscanner_rag.lab.retriever_names import check_name
 
@@ -187,7 +187,7 @@ class RetrieverOptions(ScannerOptions):
 
 
 class OutputFormat(StrEnum):
-    """The form in which results are written."""
+    """The format of the results."""
 
     TEXT = "text"
     JSON = "json"
@@ -204,27 +204,27 @@ ENDINGS = {
     ".htm": OutputFormat.HTML,
     ".md": OutputFormat.MARKDOWN,
 }
-"""The form that an ending means."""
+"""The format for each file name ending."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """The file and the form of the results; ``ValueError`` for an unknown ending."""
+    """The file and the format of the results; ``ValueError`` for an unknown ending."""
 
     output_format: OutputFormat | None = option(
-        None, "Default by the ending of --out, else text.", names=["--format"]
+        None, "Default: by the ending of --out, else text.", names=["--format"]
     )
-    json: bool = option(False, "As --format jsonl: a line of JSON for each passage, for pipes.")
+    json: bool = option(False, "Same as --format jsonl: one line of JSON per passage, for pipes.")
     out: Path | None = option(
         None,
-        "File to write instead of standard output; its ending, .txt .json .jsonl .html .md .csv .pdf, "
-        "says the form; a PDF is a copy of the document with its best sentences highlighted.",
+        "File to write instead of standard output; its ending (.txt .json .jsonl .html .md .csv .pdf) "
+        "decides the format; a PDF is a copy of the document with its best sentences highlighted.",
     )
-    text_out: Path | None = option(None, "File to write the text to that was read of a single document.")
+    text_out: Path | None = option(None, "File for the text that was read from a single document.")
 
     @cached_property
     def form(self) -> OutputFormat:
-        """The form that was asked for, else that of the ending; text on standard output and for devices."""
+        """The requested format, else that of the ending; text for standard output and for devices."""
         if self.json or self.output_format is not None:
             return self.output_format or OutputFormat.LINES
         if self.out is None or is_special(self.out):
@@ -240,7 +240,7 @@ class OutputOptions:
     def read(
         self, paths: Sequence[str], cache: ReadCache | None = None, progress: bool = False
     ) -> list[TextFile]:
-        """Read files and folders whose place the output does not take; say what is left out of a folder."""
+        """Read files and folders, refuse to overwrite them, and report what is left out of a folder."""
         from spscanner_rag.apps.pages.terminal import page_progress
 
         check_output(self.out, paths)
@@ -254,18 +254,18 @@ class OutputOptions:
         return documents
 
     def stream(self, terminal: TextIO) -> TextIO:
-        """Return the stream to lay text out for: the terminal, or a file without colours."""
+        """Return the stream to format text for: the terminal, or a buffer without colours for ``--out``."""
         return StringIO() if self.out else terminal
 
     def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
-        """Write the text of the document, if asked for, and the result."""
+        """Write the result, and the text of the document if requested."""
         if self.text_out:
             write_whole(self.text_out, documents[0].text)
         write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
 
 
 def checked_selection(top_k: str, **options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
-    """Check options before a file is read or a model is loaded; errors name them as the command line does."""
+    """Check options before reading a file or loading a model; errors name options as the command line does."""
     best: float | str | None = None if top_k == "all" else top_k
     for kind in (float, int):
         with suppress(ValueError):
@@ -294,14 +294,14 @@ def tell(message: str) -> None:
 
 
 class SeveralValues(typer.core.TyperCommand):
-    """A command in which an option that may be repeated also takes all words up to the next option, or ``--``."""
+    """A command whose repeatable options also take several words, up to the next option or ``--``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
-        """Write the flag of such an option before each of its words, and parse the result."""
+        """Put the flag of such an option before each of its words, then parse."""
         options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
         repeatable = {flag for option in options if option.multiple for flag in option.opts}
         spread: list[str] = []
-        flag = before = ""  # the option whose words these are, and the word before
+        flag = before = ""  # the option that takes the current words, and the previous word
         for word in args:
             if word.startswith("-") and word != "-":
                 flag = word if word in repeatable else ""

@@ -1,4 +1,4 @@
-"""``spscanner scan``: the sentences of documents that answer a question."""
+"""``spscanner scan``: show the sentences of documents that answer a question."""
 
 import os
 import sys
@@ -50,17 +50,17 @@ JSON_LAYOUT = """JSON is one object:
      "boxes": [[page, x0, y0, x1, y1]], "headings": [str], "rank": int,
      "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
 
-start and end count the characters of the text that was read from 0, end excluded (--text-out writes it); page
-and page_number are there for a document with pages, headings for one with headings, boxes, in points from the
-lower left of a page, for a PDF. --format jsonl writes a passage with its path on each line. answerable is the
-probability that the document answers, where the checkpoint says it; rank counts the sentences of all
+start and end count characters of the text that was read (--text-out writes it), from 0, end excluded. Documents
+with pages have page and page_number, documents with headings have headings, and a PDF has boxes, in points from
+the lower left of a page. --format jsonl writes one passage per line, with its path. answerable is the probability
+that the document answers the question, if the checkpoint estimates it; rank counts the sentences of all
 documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
 """
 
 
-MEASURED_SECONDS = 1.0  # of reading, after which its speed is known
-WORTH_A_LINE = 5.0  # seconds
-SCANS_FASTER = 6  # times, than the encoder reads
+MEASURED_SECONDS = 1.0  # seconds of reading, enough to know its speed
+WORTH_A_LINE = 5.0  # seconds; shorter waits are not announced
+SCANS_FASTER = 6  # times faster than the encoder reads
 
 
 @grouped
@@ -73,19 +73,19 @@ def scan(
     top_k: str = option(
         "10",
         'Sentences to show, of all files together: a number, a share below 1 (at least 10), "elbow" or '
-        '"elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".',
+        '"elbow:5-30" (those above the steepest drop of the scores), or "all".',
         names=("--top-k", "-k"),
     ),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive; exit code 1 if none has it."),
-    max_tokens: int | None = option(None, "Token budget of all that is shown, the best sentences first."),
+    max_tokens: int | None = option(None, "Token budget for everything shown, the best sentences first."),
     count_tokens: str | None = option(
         None,
-        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the model's.",
+        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default: the model's.",
         "ENCODING",
     ),
-    context: int | None = option(None, "Neighbours on each side of a sentence; default 1 for text, else 0."),
-    diversity: float = option(1.0, "0 to 1; below 1, sentences that repeat better ones are passed over."),
-    order: str = option("score", "Best first, or as in the document.", "[score|document]"),
+    context: int | None = option(None, "Neighbours on each side of a sentence; default: 1 for text, else 0."),
+    diversity: float = option(1.0, "0 to 1; below 1, sentences that repeat better ones are skipped."),
+    order: str = option("score", "Best first, or in document order.", "[score|document]"),
     offsets: str = option("characters", "What start and end count: characters, utf16 or bytes."),
     output: OutputOptions,
     model: str | None = MODEL,
@@ -97,20 +97,20 @@ def scan(
     """Show the sentences of documents that answer a question.
 
     The question may also be the last word: spscanner scan report.pdf "Who signed it?". Each FILE is read on its
-    own, and there is one ranking over all of them, shown file by file. Positions are the page of a PDF, or
-    line:column of the text from 1, a column counting characters, and the heading above. A byte order mark is not
-    part of the text.
+    own; one ranking covers all files and is shown file by file. A position is the page of a PDF, or line:column of
+    the text, both counted from 1 and columns in characters, with the heading above. A byte order mark is not part
+    of the text.
     """
     last = files[-1]
     is_file = last == STANDARD_INPUT or named_kind(last) or os.path.lexists(last.partition("\0")[0])
-    if query is None and len(files) > 1 and not is_file:  # the last word names nothing: it is the question
+    if query is None and len(files) > 1 and not is_file:  # the last word is not a file, so it is the question
         files, query = files[:-1], last
     places = check_offsets(offsets, "--offsets")
     if query is not None:
         check_query(query, "--query")
     elif not sys.stdin.isatty() or output.out or output.form is not OutputFormat.TEXT:
         raise ValueError(
-            "--query: got none; expected a question: only a terminal asks for one, and shows text"
+            "--query: got none; expected a question: the prompt needs a terminal, and shows text only"
         )
     selection = checked_selection(
         top_k,
@@ -137,11 +137,11 @@ def scan(
 
 
 class _Reading:
-    """Documents that are cut, tokenized, counted and encoded once, and read for each question."""
+    """Documents that are segmented, tokenized, counted and encoded once, and scanned for each question."""
 
     def __init__(self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool) -> None:
         self.scanner, self.documents, self.progress = scanner, documents, progress
-        self.told = not progress  # how much is read, and about how long that takes
+        self.told = not progress  # whether the expected time was announced
         self.prepared = [
             scanner.reading.prepare(each.text, segment(scanner, each.text, each.blocks)) for each in documents
         ]
@@ -166,10 +166,10 @@ class _Reading:
 
     @contextmanager
     def _bar(self, doing: str, size_of_all: int) -> Iterator[Callable[..., None]]:
-        """Within the block, one bar over the tokens of all texts.
+        """Within the block, show one bar over the tokens of all texts.
 
-        What shows it takes the words for the texts, the tokens of those before them and their own, and how much
-        of them is read, as a number and of how many.
+        The yielded function takes a label for the current texts, the tokens of the texts before them, their own
+        tokens, and how far they are read: ``done`` of ``total``.
         """
         from rich.progress import TextColumn, TimeRemainingColumn
 
@@ -183,7 +183,7 @@ class _Reading:
                 nonlocal first
                 read, now = before + size * done // max(total, 1), monotonic()
                 bars.update(task, description=f"{doing} {of} documents", completed=read)
-                first = first if first[0] else (now, read)  # before, it was loading too
+                first = first if first[0] else (now, read)  # the time before the first call includes loading
                 seconds, read = now - first[0], read - first[1]
                 if self.told or seconds < MEASURED_SECONDS or not read:
                     return
@@ -195,7 +195,7 @@ class _Reading:
             yield show
 
     def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
-        """The documents with their scores for a question, and what is selected of all of them."""
+        """Score the documents for a question, and select sentences from all of them together."""
         texts = [
             self.scanner.pipeline.request(query, document.text, prepared.units)._replace(prepared=prepared)
             for document, prepared in zip(self.documents, self.prepared, strict=True)
@@ -213,9 +213,9 @@ def _tokens(texts: Sequence["PreparedText"]) -> int:
 
 
 def _questions() -> Iterator[str]:
-    """What is typed at a prompt, with a history where the system has one, until Ctrl-D or Ctrl-C."""
+    """Yield questions typed at a prompt, with a history where readline exists, until Ctrl-D or Ctrl-C."""
     with suppress(ImportError):
-        import readline  # noqa: F401 - `input` then edits the line and knows those before it
+        import readline  # noqa: F401 - gives `input` line editing and a history
     with suppress(EOFError, KeyboardInterrupt):
         while True:
             if query := input("Question (Ctrl-D ends): ").strip():

@@ -1,4 +1,4 @@
-"""``spscanner serve`` and ``spscanner mcp``: a scanner as an HTTP service, and documents for agents."""
+"""``spscanner serve`` and ``spscanner mcp``: a scanner as an HTTP service, and a document search for agents."""
 
 import gc
 import ipaddress
@@ -23,21 +23,21 @@ TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 def serve(
     *,
     model: str | None = MODEL,
-    host: str = option("127.0.0.1", "Address to listen at; another than this machine's own needs a token."),
-    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535),
+    host: str = option("127.0.0.1", "Address to listen at; one that other machines can reach needs a token."),
+    port: int = option(8000, "Port; 0 picks a free one.", least=0, most=65535),
     token_file: Path | None = option(
-        None, f"File with the token of clients; default the variable {TOKEN_VARIABLE}, if set."
+        None, f"File with the clients' token; default: the variable {TOKEN_VARIABLE}, if set."
     ),
-    max_seconds: float = option(120, "Time to answer a request."),
-    max_body_mb: int = option(16, "Size of a request in MiB."),
-    max_documents: int = option(2000, "Texts of a request."),
-    max_waiting: int = option(256, "Requests that may wait."),
+    max_seconds: float = option(120, "Seconds to answer a request, at most."),
+    max_body_mb: int = option(16, "Largest request, in MiB."),
+    max_documents: int = option(2000, "Most texts in a request."),
+    max_waiting: int = option(256, "Most requests that may wait."),
     computes: ScannerOptions,
 ) -> None:
-    """Answer HTTP requests: rerank as Cohere's and TEI's clients ask, and scan.
+    """Answer HTTP requests: rerank, in the formats of Cohere's and TEI's clients, and scan.
 
-    Requests of all clients are packed into shared forward passes. SIGTERM and Ctrl-C let running requests end.
-    One line of JSON per request goes to standard error, without texts.
+    Forward passes are shared by the requests of all clients. SIGTERM and Ctrl-C let running requests finish. Each
+    request is logged to standard error as one line of JSON, without texts.
     """
     try:
         import uvicorn
@@ -62,7 +62,7 @@ def serve(
             "--token-file, or listen at 127.0.0.1"
         )
     app = create_app(_ready(computes.scanner(model)), token=token, limits=limits)
-    # Python's garbage collector would look at the libraries' objects again and again, for 100 ms each time.
+    # Otherwise Python's garbage collector would traverse the libraries' objects repeatedly, 100 ms each time.
     gc.collect()
     gc.freeze()
     handler = logging.StreamHandler(sys.stderr)
@@ -82,11 +82,11 @@ def _is_local(host: str) -> bool:
 
 @grouped
 def mcp(
-    folders: list[Path] = argument("Folders whose files may be read; nothing outside them is.", "FOLDER..."),
+    folders: list[Path] = argument("Folders whose files may be read; nothing outside is read.", "FOLDER..."),
     *,
     port: int | None = option(
         None,
-        "Answer streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input; 0 takes a free port.",
+        "Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input; 0 picks a free port.",
         least=0,
         most=65535,
     ),
@@ -94,10 +94,10 @@ def mcp(
     computes: ScannerOptions,
     cache: bool = CACHE,
 ) -> None:
-    """Let an agent ask the documents below folders questions, as a server of the Model Context Protocol.
+    """Let an agent search the documents in folders, as a server of the Model Context Protocol.
 
-    Its tools are search_document, search_folder and read_passage; they only read. The host that starts it speaks
-    to it by standard input and output.
+    Its tools are search_document, search_folder and read_passage; they only read. It talks to the host that
+    started it over standard input and output.
     """
     if missing := [folder for folder in folders if not folder.is_dir()]:
         raise ValueError(f"{missing[0]}: no such folder; expected folders whose files may be read")
@@ -119,6 +119,6 @@ def mcp(
 
 
 def _ready(scanner: "Scanner") -> "Scanner":
-    """A scanner that has answered once: kernels are not compiled in the first client's time."""
+    """Let a scanner answer once, so that the first client does not wait while kernels are compiled."""
     scanner.scan("Is it ready?", "Kernels are compiled when they first run.")
     return scanner

@@ -1,4 +1,4 @@
-"""``spscanner synthesize``: makes training and test data from documents with a language model."""
+"""``spscanner synthesize``: make training and test data from documents with a language model."""
 
 import json
 import sys
@@ -17,63 +17,63 @@ if TYPE_CHECKING:
     from spscanner_rag.lab.llm.asking import Budget
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
---test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
-interrupted. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are none, 2
-for bad input.
+--test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes an
+interrupted run. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are
+none, 2 for bad input.
 """
 
 NOTHING_USABLE, ENDED_EARLY = 1, 3
-"""Exit codes of runs without a result, and of runs that ended before all was asked."""
+"""Exit codes of runs without an example, and of runs that ended before all requests were made."""
 
 
 def synthesize(
     sources: list[Path] = argument(
-        "Files of text, .jsonl files with a 'text' in each line, or folders of these.", "FILE..."
+        "Text files, .jsonl files with a 'text' in each line, or folders of these.", "FILE..."
     ),
     out: Path = option(..., "Folder for the results; a run found there resumes."),
     *,
     llm: str = option(
         "scripted",
         "Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through "
-        "LlamaIndex or LangChain, whichever is installed; FILE.py:NAME, a model or a function of "
-        "yours; or scripted, a stand-in that costs nothing, to try this out.",
+        "LlamaIndex or LangChain, whichever is installed; FILE.py:NAME, your own model or function; "
+        "or scripted, a stand-in that costs nothing, to try this out.",
     ),
     strategy: str = option(
         "link",
-        "What a question is made from: link, two parts of a document that are far apart; chunk, 20 "
-        "sentences in a row; pair, 20 sentences and the 20 most similar ones.",
+        "What a question is made from: link, two distant parts of a document; chunk, 20 consecutive "
+        "sentences; pair, 20 sentences and the 20 most similar ones.",
     ),
     sizes: str = option(
         "2000,5000,10000",
-        "Lengths, in tokens, of the stretches of documents (sub-documents) that questions are made "
-        "from. They come equally often, or by weights: 2000:1,10000:2.",
+        "Lengths, in tokens, of the sub-documents (parts of documents) that questions are made from. "
+        "All are equally frequent, unless weights are given: 2000:1,10000:2.",
     ),
     positions: str = option(
         "",
-        "For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
+        "For --strategy link: where in the sub-document the two parts may lie, used in turn: pairs of "
         "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
     ),
-    chunk_units: int = option(5, "For link: units of the first part; the paper says 20 sentences."),
-    unit_tokens: int = option(20, "For --strategy link: least tokens of a unit; 1 for sentences."),
-    per_document: int = option(1, "Most sub-documents of one document.", least=1),
+    chunk_units: int = option(5, "For --strategy link: units of the first part; 20 sentences in the paper."),
+    unit_tokens: int = option(20, "For --strategy link: fewest tokens in a unit; 1 for sentences."),
+    per_document: int = option(1, "Most sub-documents per document.", least=1),
     most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
-    seed: int = option(0, "Decides every random choice."),
-    language: str = option("en", "Language of the documents and questions, as a code of two letters."),
-    language_probability: float = option(0.8, "Its least probability; 0 takes all texts.", least=0, most=1),
+    seed: int = option(0, "Seed for every random choice."),
+    language: str = option("en", "Language of the documents and questions, as a two-letter code."),
+    language_probability: float = option(0.8, "Its lowest probability; 0 keeps all.", least=0, most=1),
     keep_boilerplate: bool = option(False, "Also make questions from licences and copyright notices."),
     against: list[Path] | None = option(None, "Leave out sources that share text with these.", "FILE..."),
-    test_share: float = option(0.0, "Share of documents for test.jsonl, not train.jsonl.", least=0, most=1),
+    test_share: float = option(0.0, "Share of documents for test.jsonl instead.", least=0, most=1),
     embedder: str = option(
         "sentence-transformers/all-MiniLM-L6-v2",
-        "For --strategy pair: sentence-transformers model of similarity.",
+        "For --strategy pair: sentence-transformers model that finds similar sentences.",
     ),
     prompts: Path | None = option(None, "Folder of prompts, which replace the package's by name.", "DIR"),
-    workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
-    max_requests: int | None = option(None, "Most requests, earlier runs in the folder included.", least=0),
-    max_cost: float | None = option(None, "Most that all of these may cost, as priced.", least=0),
+    workers: int = option(8, "Sub-documents processed at the same time.", least=1),
+    max_requests: int | None = option(None, "Most requests, including the folder's earlier runs.", least=0),
+    max_cost: float | None = option(None, "Most they may cost, by the prices given.", least=0),
     price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
     price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
-    requests_per_minute: float | None = option(None, "Most requests a minute; default: no limit.", least=1),
+    requests_per_minute: float | None = option(None, "Most requests per minute; default: no limit.", least=1),
     progress: bool = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
@@ -154,14 +154,14 @@ def _write_summary(summary: dict[str, Any], out: Path) -> None:
     )
     if summary["model"] == "scripted":
         lines.append(
-            "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
+            "these questions are from the scripted stand-in, for trying this out: give --llm for real ones"
         )
     for name in ("documents_left_out", "dropped", "malformed_replies"):
         if summary[name]:
             counted = ", ".join(f"{one_line(reason)} ({count:,})" for reason, count in summary[name].items())
             lines.append(f"{name.replace('_', ' ')}: {counted}")
     if summary["stopped"]:
-        lines.append(f"ended early: {one_line(summary['stopped'])}; the same command goes on")
+        lines.append(f"ended early: {one_line(summary['stopped'])}; the same command resumes")
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
@@ -171,8 +171,8 @@ def _sizes(value: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
         return tuple(int(size) for size, _, _ in pairs), tuple(float(weight or 1) for _, _, weight in pairs)
     except ValueError:
         raise ValueError(
-            f"--sizes: got {value!r:.60}; expected numbers of tokens with commas between them, each perhaps with "
-            "a colon and a weight"
+            f"--sizes: got {value!r:.60}; expected numbers of tokens separated by commas, each optionally "
+            "followed by a colon and a weight"
         ) from None
 
 
@@ -181,7 +181,7 @@ def from_released(
     out: Path = option(..., "Question file to write, .jsonl."),
     tokenizer: Path | None = option(None, "tokenizer.json of EleutherAI/gpt-neox-20b, for training files."),
 ) -> None:
-    """Convert the files that the paper's authors released, for people who have them."""
+    """Convert files that the paper's authors released into question files, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
     from spscanner_rag.checkpoint.whole_file import whole_file
     from spscanner_rag.lab.synthesis.released import read_released, read_released_tests

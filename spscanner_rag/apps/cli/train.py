@@ -1,4 +1,4 @@
-"""``spscanner train`` with what it shows, and ``spscanner encoder``."""
+"""``spscanner train``, its progress display, and ``spscanner encoder``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from spscanner_rag.lab.training.loop import StepReport
     from spscanner_rag.lab.training.stages.evidence import Validation
 
-STEPS_PER_LINE = 20  # without a terminal
+STEPS_PER_LINE = 20  # where there is no terminal
 
 
 def train(
     out: Path = option(..., "Folder for state, log and checkpoint; a run found there resumes."),
     data: list[Path] | None = option(None, "Files to train on: questions in JSONL (.gz allowed).", "FILE..."),
     recipe: Path | None = argument(
-        "Recipe; else nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
+        "Recipe; default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
     ),
     base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
-    config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
-    validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
+    config: Path | None = option(None, "Shape of a model to train from scratch: mamba-ssm's config.json."),
+    validation: list[Path] | None = option(None, "Files to validate on, and never to train on.", "FILE..."),
     device: str = DEVICE,
     threads: int | None = THREADS,
-    workers: int = option(0, "Processes that draw coming steps, for which a GPU would wait.", least=0),
+    workers: int = option(0, "Processes that prepare steps in advance, so a GPU need not wait.", least=0),
     progress: bool = option(True, "Show a progress bar."),
 ) -> None:
-    """Train the stage that the recipe names, then validate and write checkpoint and model card.
+    """Train the stage that the recipe names, validate, and write a checkpoint and its model card.
 
     The same command resumes an interrupted run.
     """
@@ -55,20 +55,20 @@ def train(
 def encoder(
     out: Path = option(..., "Folder for the checkpoint, and for the state of an interrupted training."),
     model: str = option("minilm", "Encoder: minilm, or a folder or Hub id of a sentence-transformers BERT."),
-    data: list[Path] = option(..., "Questions to train and weigh on (.jsonl, .jsonl.gz).", "FILE..."),
-    base: str | None = option(None, "Checkpoint to put the encoder into; default: the bundled one."),
-    steps: int = option(600, "Training steps; 0 takes the encoder as it is.", least=0),
-    cross_steps: int = option(0, "Steps of a cross-reader; 0 takes the encoder's own, if any.", least=0),
-    documents: int = option(100, "Documents of each source to train on, at most.", least=1),
-    questions: int = option(8, "Held-out questions of each source to weigh on, at most.", least=1),
-    seed: int = option(0, "What is drawn."),
+    data: list[Path] = option(..., "Questions for training and weighting (.jsonl, .jsonl.gz).", "FILE..."),
+    base: str | None = option(None, "Checkpoint that gets the encoder; default: the bundled one."),
+    steps: int = option(600, "Training steps; 0 keeps the encoder as it is.", least=0),
+    cross_steps: int = option(0, "Training steps of a cross-reader; 0 keeps the encoder's, if any.", least=0),
+    documents: int = option(100, "Most training documents from each source.", least=1),
+    questions: int = option(8, "Most held-out questions from each source for weighting.", least=1),
+    seed: int = option(0, "Seed for every random choice."),
     threads: int | None = THREADS,
-    progress: bool = option(True, "Say what is done."),
+    progress: bool = option(True, "Show progress."),
 ) -> None:
-    """Put an encoder into a checkpoint, after training it on questions, and weigh its cosines.
+    """Train an encoder on questions, put it into a checkpoint, and fit the weights of its cosines.
 
-    A tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`) is not trained on: on these
-    the weights of the cosines beside the scanner's own logits are fitted. The same command resumes.
+    Training leaves out a tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`). On
+    these it fits the weights of the cosines, which are added to the scanner's logits. The same command resumes.
     """
     from spscanner_rag.baselines.dense import installed
     from spscanner_rag.lab.evidence.questions import read_documents
@@ -91,7 +91,7 @@ def encoder(
 
 
 class TrainingView:
-    """Shows the steps of a run if ``enabled``, and validations; a terminal has a bar within ``view.bar``."""
+    """Shows steps, if ``enabled``, and validations of a run; a terminal shows a bar within ``view.bar``."""
 
     def __init__(self, steps: int, enabled: bool) -> None:
         from spscanner_rag.apps.pages.terminal import progress_bars
@@ -103,7 +103,7 @@ class TrainingView:
         self._mean_loss: float | None = None
 
     def step(self, report: "StepReport") -> None:
-        """Show a step: the mean loss of the last steps, gradient norm and throughput."""
+        """Show a step: the moving average of the loss, the gradient norm and the throughput."""
         before = report.loss if self._mean_loss is None else self._mean_loss
         self._mean_loss = 0.95 * before + 0.05 * report.loss
         line = (
@@ -125,5 +125,5 @@ class TrainingView:
             self._print(message)
 
     def _print(self, line: str) -> None:
-        """Print a line, which may hold names of sources and files."""
+        """Print a line, which may contain names of sources and files."""
         self._console.print(encodable(unbroken(line), self._console.encoding), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Several retrievers on one question and document, side by side."""
+"""Compares several retrievers on one question and document, side by side."""
 
 from spscanner_rag.apps.compare.comparison import compare
 from spscanner_rag.apps.compare.views import Comparison, Pick, Retrieval

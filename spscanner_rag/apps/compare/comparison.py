@@ -1,4 +1,4 @@
-"""Asks several retrievers one question on documents: what each picks, and at what cost."""
+"""Asks several retrievers one question about documents: what each picks, and at what cost."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,26 +36,26 @@ def compare(
     path: str = "",
     started: Callable[[str], object] = lambda name: None,
 ) -> Comparison:
-    """Ask several retrievers one question on a document, one after the other.
+    """Ask several retrievers one question about a document, one after the other.
 
     Parameters
     ----------
     scorers : mapping of str to Scorer
         Retrievers by name: a `Scanner`, baselines, or anything else that scores units. At most 8.
     top_k : int or sequence of int, default 10
-        Number of units that each picks, 1 to 500; or one number for each retriever.
+        Number of units that each retriever picks, 1 to 500, or one number for each retriever.
     evidence : iterable of (int, int)
         Character spans of the text that answer the question, end excluded.
     count_tokens : callable or str, optional
-        As for `ScanResult.select`, the same for all retrievers. Default: the tokens of the first scorer that
-        counts them, else of the bundled checkpoint.
+        As for `ScanResult.select`, the same for all retrievers. Default: the counter of the first scorer that has
+        one, else the bundled checkpoint's.
     path, started : optional
-        Where the document was read from, only shown; called with each retriever's name when its turn comes.
+        Where the document was read from, for display; a function called with each retriever's name when it begins.
 
     Raises
     ------
     ValueError
-        For an empty query, no retriever or too many, a ``top_k`` out of range, evidence outside the text, or
+        For an empty query, no or too many retrievers, a ``top_k`` out of range, evidence outside the text, or
         a scorer that does not return one finite number for each unit.
     """
     (found,) = compare_together(
@@ -80,10 +80,10 @@ def compare_together(
     count_tokens: CountTokens | str | None = None,
     started: Callable[[str], object] = lambda name: None,
 ) -> list[Comparison]:
-    """As `compare`, on several documents, with one ranking of each retriever over all of them.
+    """Compare as `compare`, but on several documents, which each retriever ranks together.
 
     ``top_k`` counts the picks from all documents together, and ``started`` is called for each retriever and
-    document. ``evidence`` is for one document only. Several documents are one collection.
+    document. ``evidence`` needs a single document. Several documents are one collection.
     """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
@@ -101,7 +101,7 @@ def compare_together(
 
 
 def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """The comparisons for JSON: every pick of every retriever with its place."""
+    """Describe comparisons for JSON: every pick of every retriever with its place."""
     return {
         "query": comparisons[0].query,
         "counted_by": comparisons[0].counted_by,
@@ -133,7 +133,7 @@ def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
-    """One number of picks for each retriever; ``ValueError`` for bad numbers, no retriever or too many."""
+    """Return a number of picks per retriever; ``ValueError`` for bad numbers, or no or too many retrievers."""
     if not 1 <= retrievers <= MOST_RETRIEVERS:
         raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
     numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
@@ -150,7 +150,7 @@ def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
 def check_evidence_spans(
     evidence: Iterable[tuple[int, int]], documents: Sequence[TextFile]
 ) -> tuple[tuple[int, int], ...]:
-    """The spans in order, merged where they touch; ``ValueError`` if one is empty, blank or not of one text."""
+    """Sort spans and merge those that touch; ``ValueError`` for empty, blank or outside ones, or several texts."""
     spans, text = sorted(evidence), documents[0].text
     if spans and len(documents) > 1:
         raise ValueError(
@@ -172,7 +172,7 @@ def check_evidence_spans(
 
 
 class _Answer(NamedTuple):
-    """The finds of one retriever in one document, and the seconds of the first question and of one more."""
+    """One retriever's picks in one document, and the seconds of the first question and of another one."""
 
     best: ScannedDocument
     seconds: float
@@ -182,11 +182,11 @@ class _Answer(NamedTuple):
 def _ask(
     query: str, documents: Sequence[TextFile], scorer: Scorer, number: int, started: Callable[[], object]
 ) -> list[_Answer]:
-    """Ask one retriever a question on each document; its picks are the best over all of them."""
+    """Ask one retriever a question about each document; its picks are the best of all documents."""
     collection = None
     if len(documents) > 1:
         collection = words_together(scorer, (segment(scorer, each.text, each.blocks) for each in documents))
-    _timed(scorer, query, TextFile("", WARM_UP), None)  # what loads or compiles at first use is not timed
+    _timed(scorer, query, TextFile("", WARM_UP), None)  # so loading and compiling at first use is not timed
     results, seconds, again = [], [], []
     for document in documents:
         started()
@@ -202,7 +202,7 @@ def _ask(
 def _timed(
     scorer: Scorer, query: str, document: TextFile, collection: CollectionIndex | None
 ) -> tuple[list[Unit], NDArray[np.float32], float]:
-    """The units of a document, their logits, and the seconds that cutting and scoring took."""
+    """The units of a document, their logits, and the seconds for cutting and scoring."""
     began = time.perf_counter()
     units = segment(scorer, document.text, document.blocks)
     logits = next(score_batch(scorer, [(query, document.text, units)], collection=collection))
@@ -218,7 +218,7 @@ def _comparison(
     counter: CountTokens,
 ) -> Comparison:
     """The answers of all retrievers, by name, on one document."""
-    # The evidence sentences are the same for every retriever, whatever its units are.
+    # The evidence sentences are the same for all retrievers, whatever their units.
     cut = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment) if evidence else []
     sentences = evidence_sentences(Spans.of(cut), evidence)
     chosen = [

@@ -1,5 +1,5 @@
 "use strict";
-// In a notebook's frame, a link to a place on the page would leave it.
+// In a notebook's frame, a link to an anchor would navigate away from the page.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#']");
   if (!link || location.protocol !== "about:") return;
@@ -7,7 +7,7 @@ document.addEventListener("click", (event) => {
   document.getElementById(link.getAttribute("href").slice(1)).scrollIntoView();
 });
 
-// j and k go to the next and the previous pick of a column, arrows to the next and the previous column.
+// j and k go to the next and the previous pick of a column, arrow keys to the next and the previous column.
 const columns = [...document.querySelectorAll(".ranking > div")].map((each) => [...each.querySelectorAll("li")]);
 let column = 0;
 let rank = -1;

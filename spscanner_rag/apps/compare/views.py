@@ -1,6 +1,6 @@
-"""A `Comparison`, and how it looks in a terminal and as one HTML page; documents are never read as markup.
+"""A `Comparison`, and its views in a terminal and as one HTML page; documents are never read as markup.
 
-The page has the best picks of each retriever, what only one found, then all of them.
+The page shows the best picks of each retriever, then what only one retriever found, then all picks.
 """
 
 import html
@@ -22,10 +22,10 @@ from spscanner_rag.files.documents import TextFile, name_of
 SHOWN = 400  # characters of a pick in a terminal
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
-THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
+THINNEST, REACH = 5, 20  # minimum widths of a tick and of its clickable area, in the strip's units
 
-BEST = 3  # picks of each retriever that the page begins with
-MOST_ONLY = 10  # picks that no other found, of each retriever
+BEST = 3  # picks of each retriever at the top of the page
+MOST_ONLY = 10  # picks of each retriever that no other found
 QUOTE, LONG_QUOTE, LONGEST = 240, 600, 2_000  # characters of a pick: in a list, among the best, and at most
 CONTEXT = 160  # characters on each side of a pick
 
@@ -34,10 +34,10 @@ _THE_ONE = "the evidence sentence"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One unit that a retriever picked: a span of characters, and the tokens of the unit by itself.
+    """One unit that a retriever picked: a span of characters, and the unit's own number of tokens.
 
-    ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the retriever's best, of all
-    documents compared together. ``only``: no pick of another retriever shares half of the shorter of the two.
+    ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the retriever's best in all
+    documents compared together. ``only``: no other retriever's pick overlaps it by half of the shorter of the two.
     """
 
     start: int
@@ -50,11 +50,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The result of one retriever, which cut the document into ``units`` and ``picks`` the best, best first.
+    """The result of one retriever: the number of ``units`` it cut, and its ``picks``, best first.
 
-    ``seconds`` to cut and score the document, without loading a model; ``seconds_again`` for one more question:
-    less for a retriever that keeps what it made of the text. ``found``: for each evidence sentence, whether at
-    least half of it lies inside the picks.
+    ``seconds`` is the time to cut and score the document, without loading a model; ``seconds_again`` is the time
+    of another question, which is shorter for a retriever that keeps what it computed for the text. ``found`` has,
+    for each evidence sentence, whether at least half of it lies inside the picks.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Retrieval:
 
     @property
     def only(self) -> int:
-        """Number of picks that no other retriever made."""
+        """Number of picks that no other retriever found."""
         return sum(pick.only for pick in self.picks)
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The picks of several retrievers, in the order given, for one question on one document.
+    """The picks of several retrievers, in the order given, for one question about one document.
 
-    ``evidence`` has ascending, disjoint spans of characters that answer the question, ``evidence_sentences``
-    those of the sentences that overlap it. ``counted_by`` names what counted tokens. The path of a document is
-    empty for a text without a file. A notebook shows a page.
+    ``evidence`` has ascending, disjoint spans of characters that answer the question, ``evidence_sentences`` the
+    spans of the sentences that overlap it. ``counted_by`` names the token counter. The document's path is empty
+    for a text without a file. A notebook shows the page.
     """
 
     query: str
@@ -97,7 +97,7 @@ class Comparison:
         return self.document.text
 
     def touches_evidence(self, start: int, end: int) -> bool:
-        """True if a span holds a part of the evidence."""
+        """True if a span overlaps the evidence."""
         return any(first < end and last > start for first, last in self.evidence)
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class Comparison:
         return render_comparisons([self])
 
     def _repr_html_(self) -> str:
-        # the frame has no access to the page around it
+        # the frame cannot access the page around it
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
             'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'
@@ -118,7 +118,7 @@ class Comparison:
 
 
 def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
-    """The text view, in the colours and width of ``stream``."""
+    """Render comparisons as text, in the colours and width of ``stream``."""
     console = open_console(stream)
     found = [each for each in comparisons if any(retrieval.picks for retrieval in each.retrievals)]
     found = found or list(comparisons)
@@ -185,7 +185,7 @@ def _print_picks(console: Console, comparison: Comparison, retrieval: Retrieval)
 def retriever_progress(
     visible: bool, turns: int, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Show which retriever is running; yields the ``started`` callback of `compare`."""
+    """Show which retriever is running; yields the ``started`` callback for `compare`."""
     with progress_bars(visible, TimeElapsedColumn(), transient=True, stream=stream) as bars:
         task, begun = bars.add_task("", total=turns), iter(range(turns))
 
@@ -197,7 +197,7 @@ def retriever_progress(
 
 
 def render_comparisons(comparisons: Sequence[Comparison]) -> str:
-    """The page of comparisons of the same retrievers and question, each on a document of its own."""
+    """Render the page of comparisons, which have the same retrievers and question, and a document each."""
     several = len(comparisons) > 1
     titles = short_names([comparison.document.path for comparison in comparisons])
     all_documents = [
@@ -258,7 +258,7 @@ class _Quote:
         self.after = text[end : end + CONTEXT] + ("…" if end + CONTEXT < len(text) else "")
 
     def quote(self, characters: int) -> str:
-        """Its beginning."""
+        """The beginning of the span."""
         more = "…" if len(self.words) > characters else ""
         return readable(self.words[:characters]).rstrip() + more
 
@@ -291,10 +291,10 @@ class _Column:
         self.only = [shown for shown in self.picks if shown.pick.only]
 
     def ticks(self) -> Iterator[_Tick]:
-        """The strip, from left to right: the picks, better ones taller, above the evidence."""
+        """The marks of the strip: picks, where better ones are taller, above the evidence."""
         comparison = self.document.comparison
         top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if comparison.evidence else 0)
-        last = max((pick.rank for pick in self.retrieval.picks), default=1)  # other documents have ranks too
+        last = max((pick.rank for pick in self.retrieval.picks), default=1)  # ranks count over all documents
         for shown in reversed(self.picks):  # the best pick is drawn last, on top
             pick = shown.pick
             height = top * (1 - 0.6 * (pick.rank - 1) / last)
@@ -305,7 +305,7 @@ class _Column:
             yield _Tick(*self._extent(start, end), "found" if found else "missed")
 
     def _extent(self, start: int, end: int, least: float = THINNEST) -> tuple[float, float]:
-        """The left edge of a span on the strip, and its width."""
+        """The left edge and the width of a span on the strip."""
         scale = STRIP_WIDTH / max(1, len(self.document.comparison.text))
         width = max(least, (end - start) * scale)
         left = (start + end) / 2 * scale - width / 2
@@ -313,7 +313,7 @@ class _Column:
 
 
 class _Document:
-    """One comparison of the page, whose number counts from 1."""
+    """One comparison of the page; its number counts from 1."""
 
     def __init__(self, number: int, comparison: Comparison, title: str) -> None:
         self.number, self.comparison, self.title = number, comparison, title
@@ -333,7 +333,7 @@ class _Document:
 
 
 def verdict(comparison: Comparison, labels: Sequence[str]) -> str:
-    """One or two sentences as plain text."""
+    """Summarize a comparison in one or two sentences of plain text."""
     if comparison.evidence_sentences:
         return _verdict_on_evidence(comparison, labels)
     if len(labels) < 2:
@@ -348,7 +348,7 @@ def verdict(comparison: Comparison, labels: Sequence[str]) -> str:
 
 def _verdict_on_evidence(comparison: Comparison, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
-    found = []  # for each retriever, how many evidence sentences, and the best rank of a pick that overlaps one
+    found = []  # per retriever: number of evidence sentences, and the best rank of a pick that overlaps one
     for retrieval in comparison.retrievals:
         pairs = zip(comparison.evidence_sentences, retrieval.found, strict=True)
         spans = [span for span, is_found in pairs if is_found]
@@ -364,7 +364,7 @@ def _verdict_on_evidence(comparison: Comparison, labels: Sequence[str]) -> str:
     both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
     all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
     winners = [(rank, label) for label, (number, rank) in zip(labels, found, strict=True) if number == most]
-    winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
+    winners.sort(key=lambda winner: winner[0])  # equal ranks keep the order of the retrievals
     who = listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
     ranks_of = [f"{rank}" for rank, _ in winners]
     at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {listed(ranks_of)}"

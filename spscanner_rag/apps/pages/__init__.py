@@ -1,1 +1,1 @@
-"""Views of scanned documents in the terminal and as HTML, and the parts that all views share."""
+"""Views of scanned documents in the terminal and as HTML, and their shared parts."""

@@ -1,6 +1,6 @@
-"""Every HTML page: a jinja2 template that escapes all it shows, under a policy that lets nothing be loaded.
+"""Renders HTML pages from jinja2 templates that escape all content, under a policy that forbids loading anything.
 
-With what pages share: labels of retrievers and documents, and text with its line breaks and rows of tables.
+Also has what pages share: labels of retrievers and documents, and text with line breaks and table rows.
 """
 
 import base64
@@ -20,23 +20,23 @@ from spscanner_rag.text.escaping import escaped, one_line
 
 _TITLE_CHARACTERS = 200
 
-# In the name of a retriever, which may be several with + or > between them.
+# For the name of a retriever, which may join several names with + or >.
 _TRAILING = re.compile(r"[/\\]+(?=$|[+>]|\s\(|,\s)")
 _FOLDERS = re.compile(r"(?<=:)[^+>]*[/\\]")
 
 _BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
-"""The beginning of a paragraph or of an item of a list."""
+"""The beginning of a paragraph or of a list item."""
 
-_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # the line between the head of a Markdown table and its body
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # the line between the head and the body of a Markdown table
 
 
 def render(
     name: str, title: str, *, also_allowed: str | None = None, more_policy: str = "", **content: object
 ) -> str:
-    """A page from a template ``name``.html in ``spscanner_rag/apps`` that extends ``pages/templates/layout.html``.
+    """Render ``name``.html in ``spscanner_rag/apps``, a template that extends ``pages/templates/layout.html``.
 
     Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
-    line breaks. ``also_allowed`` is a further page whose style sheet and script the policy allows.
+    line breaks. ``also_allowed`` names another page whose style sheet and script the policy allows.
     """
     allowed = [style_and_script(each) for each in (name, also_allowed) if each]
     styles, scripts = (" ".join(map(hash_of, filter(None, own))) for own in zip(*allowed, strict=True))
@@ -49,7 +49,7 @@ def render(
 
 @cache
 def style_and_script(name: str) -> tuple[str, str]:
-    """The style sheet of a page after the one of all pages (type and colours), and its script, if it has one."""
+    """The style sheet of all pages (type and colours) with that of one page, and the page's script or ""."""
     folder = files("spscanner_rag.apps")
     script = folder.joinpath(f"{name}.js")
     styles = (folder.joinpath(f"{each}.css").read_text("utf-8") for each in ("pages/templates/page", name))
@@ -57,7 +57,7 @@ def style_and_script(name: str) -> tuple[str, str]:
 
 
 def hash_of(content: str) -> str:
-    """A style sheet or a script as a source of a policy."""
+    """The hash of a style sheet or a script, as a source for a policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
@@ -77,13 +77,13 @@ def _templates() -> Environment:
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
-    """Labels such as "dense:model" for "dense:org/model"; names whose labels would be the same stay."""
+    """Labels such as "dense:model" for "dense:org/model"; names with equal labels stay unchanged."""
     short = [_FOLDERS.sub("", _TRAILING.sub("", name)) for name in names]
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """The documents' names without the folders that all of them are in; a single document keeps its path."""
+    """The documents' names without their common folders; a single document keeps its path."""
     names = [name_of(path) for path in paths]
     if len(set(names)) < 2:
         return names
@@ -98,7 +98,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 class Breaks:
-    """Tells line breaks that only wrap a paragraph, at 60 to 90 characters, from those that end one."""
+    """Distinguishes line breaks that only wrap a paragraph, at 60 to 90 characters, from those that end one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -128,7 +128,7 @@ class Breaks:
 
 
 def readable(text: str) -> str:
-    """Rows of Markdown tables without their lines, cells apart by "·"; other text as it is."""
+    """Rows of Markdown tables with "·" between cells instead of bars; other text unchanged."""
     rows = text.strip().splitlines()
     if not rows or not all(row.strip().startswith("|") and row.strip().endswith("|") for row in rows):
         return text

@@ -1,4 +1,4 @@
-"""The page of scanned documents, opened at the best sentence; without its script, its links still work."""
+"""The page of scanned documents, which opens at the best sentence; its links also work without its script."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from spscanner_rag.files.readers.pdf_passages import Picture
 from spscanner_rag.results import Passage, ScanResult
 
 REPORT = "pages/templates/report"
-LEVELS = 8  # strengths of a highlight
+LEVELS = 8  # highlight strengths
 STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
-THINNEST, REACH = 4, 22  # least widths of a tick and of its clickable area, in the strip's units
+THINNEST, REACH = 4, 22  # minimum widths of a tick and of its clickable area, in the strip's units
 
-_BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
+_BLOCK_CHARACTERS = 4_000  # browsers lay out a block only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 
 
@@ -41,7 +41,7 @@ class _Pick:
         self.facts = (
             f"{self.rank} of {page.picks} · score {self.score:.3f} · {where} · {share} into the document"
         )
-        # Left edges on the strip, of the tick and of its clickable area, and its height.
+        # The left edges of the tick and of its clickable area on the strip, and the height.
         middle = (start + passage.end) / 2 * STRIP_WIDTH / max(1, len(shown.text))
         self.x, self.reach = (
             min(max(0.0, middle - width / 2), STRIP_WIDTH - width) for width in (THINNEST, REACH)
@@ -64,7 +64,7 @@ class _Sheet(NamedTuple):
 
 
 class _Shown:
-    """One document of the page, whose number counts from 1."""
+    """One document of the page; its number counts from 1."""
 
     def __init__(self, number: int, scanned: ScannedDocument, name: str, page: "_Page") -> None:
         self.number, self.scanned, self.name, self.page = number, scanned, name, page
@@ -73,11 +73,11 @@ class _Shown:
 
     @cached_property
     def picks(self) -> dict[int, _Pick]:
-        """The picks in the order asked for, by the offset at which they start."""
+        """The picks by their start offset, in the requested order."""
         return {passage.start: _Pick(passage, self) for passage in self.scanned.picks}
 
     def sheets(self, pictures: Sequence[Picture]) -> Iterator[_Sheet]:
-        """The pictures of its pages, whose passages are numbered as the picks."""
+        """The pictures of its pages, with the picks on them."""
         names = {page.number: page.name for page in self.scanned.document.pages}
         picks = list(self.picks.values())
         for picture in pictures:
@@ -88,7 +88,7 @@ class _Shown:
             yield _Sheet(names[picture.number], picture, Markup(picture.png), own)
 
     def profile(self) -> str:
-        """The outline of the strip: the higher it is, the better the best sentence there."""
+        """The outline of the strip, as an SVG path: its height is the best score at each place."""
         step, scores = STRIP_WIDTH / STRIP_PARTS, profile_of(self.scanned.result, STRIP_PARTS)
         heights = (STRIP_HEIGHT * scores / max(self.page.best, 1e-12)).clip(0, STRIP_HEIGHT).tolist()
         return "".join(
@@ -98,9 +98,9 @@ class _Shown:
         )
 
     def blocks(self) -> Iterator[_Block]:
-        """The text in blocks, which end where a paragraph does; elsewhere only in a line that is far too long."""
+        """The text in blocks, which end at the end of a paragraph, or inside one that is far too long."""
         breaks, result = Breaks(self.text), self.scanned.result
-        block, cursor = _Block(0, []), 0  # the open block, and how far the text is shown
+        block, cursor = _Block(0, []), 0  # the open block, and the end of the text so far
         for start, end in zip(result.starts.tolist(), result.ends.tolist(), strict=True):
             cut = _cut(breaks, cursor, start, start - block.at)
             if cut is not None:  # the end of the block shows the line break at the cut
@@ -116,11 +116,11 @@ class _Shown:
 
 
 def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
-    """The best score in each of ``parts`` equal stretches of the document, 0 without a sentence: (parts,)."""
+    """The best score in each of ``parts`` equal parts of the document, 0 without a sentence: (parts,)."""
     profile, characters = np.zeros(parts), max(1, len(result.text))
     first = result.starts * parts // characters
     last = np.minimum((result.ends - 1) * parts // characters, parts - 1)
-    spread = last - first + 1  # in how many parts each sentence is: (n,)
+    spread = last - first + 1  # number of parts that each sentence touches: (n,)
     behind = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
     np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(result.scores, spread))
     return profile
@@ -128,9 +128,9 @@ def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
 
 class _Page(NamedTuple):
     best: float  # the highest score of any sentence
-    first: float  # and of any pick
+    first: float  # the highest score of any pick
     picks: int
-    several: bool  # documents
+    several: bool  # whether there are several documents
 
 
 def render_report(
@@ -141,10 +141,10 @@ def render_report(
     pictures: Sequence[Picture] = (),
     inside: bool = False,
 ) -> str:
-    """The page for documents in the order given, with their picks; ``model`` is the checkpoint's source.
+    """Render the page for documents in the order given, with their picks; ``model`` is the checkpoint's source.
 
-    ``pictures`` are pages of the first document, a PDF, with its picks in their order. ``inside`` another page,
-    which says what is asked, it has no heading.
+    ``pictures`` are pages of the first document, a PDF, whose passages are its picks in order. With ``inside``,
+    the page has no heading, because it is part of another page that shows the question.
     """
     page = _Page(
         best=max((float(one.result.scores.max()) for one in scanned if len(one.result.scores)), default=0.0),
@@ -182,19 +182,19 @@ def render_report(
 
 
 def _best_of_all(documents: Sequence[_Shown], most: int = 3) -> list[tuple[_Pick, _Shown]]:
-    """The best picks, if they are spread over several documents: else the list of the one begins with them."""
+    """The best picks if they are in several documents; else none, because that document's list has them first."""
     picks = [(pick, document) for document in documents for pick in document.picks.values()]
     spread = len({document.number for _, document in picks}) > 1
     return sorted(picks, key=lambda one: one[0].rank)[:most] if spread else []
 
 
 def level_of(score: float) -> int:
-    """Strength of a pick's highlight, 1 to 8: of the root, since a tenth is much for a sentence."""
+    """Strength of a pick's highlight, 1 to 8, by the root of its score: 0.1 is already high for a sentence."""
     return min(LEVELS, max(1, round(LEVELS * math.sqrt(score))))
 
 
 def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:
-    """Return the end of a block of so many characters, between one sentence and the next; None if it goes on."""
+    """Return where to end a block of so many characters between two sentences, or None if it continues."""
     if characters >= _BLOCK_CHARACTERS:
         place = breaks.text.find("\n", cursor, start)
         while place >= 0:

@@ -1,4 +1,4 @@
-"""A document with its scores and selected sentences, and all of them as JSON, CSV, Markdown and marks in a PDF."""
+"""A document with its scores and selected sentences, and its output as JSON, CSV, Markdown or a marked PDF."""
 
 import csv
 import io
@@ -23,9 +23,9 @@ COLUMNS = "rank score logit path page headings line column start end neighbour t
 
 @dataclass(frozen=True)
 class ScannedDocument:
-    """A document and its ``passages``: selected sentences and neighbours, in the order asked for.
+    """A document and its ``passages``: selected sentences and neighbours, in the requested order.
 
-    ``ranks`` has the rank from 1 of each selected sentence, by its start, among those of all documents.
+    ``ranks`` maps the start of each selected sentence to its rank, from 1, among those of all documents.
     """
 
     document: TextFile
@@ -34,7 +34,7 @@ class ScannedDocument:
     ranks: Mapping[int, int]
 
     def number(self, passage: Passage) -> int:
-        """The number of the sentence, from 0, that an unmerged passage is."""
+        """The index of the sentence of an unmerged passage, from 0."""
         return int(np.searchsorted(self.result.starts, passage.start))
 
     @cached_property
@@ -46,7 +46,7 @@ class ScannedDocument:
 def select_together(
     documents: Sequence[TextFile], results: Sequence[ScanResult], selection: Selection
 ) -> list[ScannedDocument]:
-    """Select from several documents together, in the order given, without ``merge``; see `Together`."""
+    """Select from several documents together, without ``merge``; see `Together`. Documents keep their order."""
     together = Together(results)
     best = together.select(replace(selection, context=0, merge=False, order="score"))
     ranks: list[dict[int, int]] = [{} for _ in results]
@@ -62,13 +62,13 @@ def select_together(
 
 
 UNCLEAR = 0.25
-"""Below this probability that a document answers, it is said that no sentence clearly does."""
+"""Below this probability that a document answers, views say that no sentence clearly does."""
 
 NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
 
 
 def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
-    """True if the scanner says of each document how probably it answers, and none does so clearly."""
+    """True if the scanner estimates for each document whether it answers, and none clearly does."""
     known = [one.result.answerable for one in documents]
     return all(one is not None and one < UNCLEAR for one in known) and any(one.picks for one in documents)
 
@@ -89,7 +89,7 @@ class Compression(NamedTuple):
 
 
 def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
-    """Tokens of all passages, one by one, and of all documents; None where nothing counts tokens."""
+    """Tokens of all passages, counted one by one, and of all documents; None without a token counter."""
     kept = read = 0
     for scanned in documents:
         count = scanned.result.count_tokens
@@ -104,7 +104,7 @@ def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
 def described(
     query: str, model: str, scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
 ) -> dict[str, object]:
-    """The result for JSON."""
+    """Describe the result for JSON."""
     return {"query": query, "model": model, "documents": [_document(each, offsets) for each in scanned]}
 
 
@@ -136,7 +136,7 @@ def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iter
 
 
 def to_lines(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
-    """A line of JSON for each selected sentence and each neighbour, for programs that read line by line."""
+    """Write a line of JSON for each selected sentence and each neighbour, for programs that read lines."""
     return "".join(
         json.dumps({"path": each.document.path, **passage}, allow_nan=False) + "\n"
         for each in scanned
@@ -145,7 +145,7 @@ def to_lines(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
 
 
 def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
-    """A row for each selected sentence and each neighbour, document by document."""
+    """Write a CSV row for each selected sentence and each neighbour, document by document."""
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
@@ -158,7 +158,7 @@ def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") 
 
 
 def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
-    """The selected sentences as lists, a section for each document that has some."""
+    """Write the selected sentences as lists, with a section for each document that has some."""
     lines = [f"# {markdown_text(query)}"]
     for each in scanned:
         if not each.picks and len(scanned) > 1:
@@ -189,7 +189,7 @@ def check_is_pdf(documents: Sequence[TextFile]) -> None:
 
 
 def highlighted(query: str, scanned: ScannedDocument) -> tuple[bytes, tuple[str, ...]]:
-    """The copy, with question, rank and score as a note of each pick; and what has to be said about it."""
+    """Copy the PDF with a note on each pick (question, rank and score); return the copy and notes for the user."""
     from spscanner_rag.files.readers.pdf_passages import Mark, marked_copy
 
     document, ranks = scanned.document, scanned.ranks

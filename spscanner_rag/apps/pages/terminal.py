@@ -1,6 +1,6 @@
 """Terminal output: selected sentences with their neighbours, facts, and progress.
 
-Text of a document is never read as markup: its control characters are escaped, and rich's own markup, emoji and
+A document's text is never read as markup: its control characters are escaped, and rich's markup, emoji and
 highlighting are off.
 """
 
@@ -32,17 +32,17 @@ T = TypeVar("T")
 
 
 def open_console(stream: TextIO) -> Console:
-    """A console on ``stream`` that prints every string literally."""
+    """Return a console on ``stream`` that prints every string literally."""
     return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
 def progress_bars(
     visible: bool | None, *further: ProgressColumn, transient: bool = False, stream: TextIO | None = None
 ) -> Progress:
-    """Bars with description, number done, and ``further`` columns; default: the time that remains.
+    """Bars with description, number done, and ``further`` columns (default: the remaining time).
 
-    They stand on standard error, by default (None) if it is a terminal, and vanish from it at the end if they are
-    ``transient``.
+    They are shown on standard error, by default (None) only if it is a terminal, which clears them at the end if
+    they are ``transient``.
     """
     console = open_console(stream or sys.stderr)
     name = TextColumn("{task.description}", markup=False)
@@ -53,13 +53,13 @@ def progress_bars(
 
 
 def new_bar(bars: Progress, description: str) -> Callable[..., None]:
-    """Add a bar; returned is what takes the number done, and of how many where that is known."""
+    """Add a bar, and return the function that updates it with the number done and, if known, the total."""
     bar = bars.add_task(one_line(description), total=None)
     return lambda done, total=None: bars.update(bar, completed=done, total=total)
 
 
 def line_of(console: Console, content: str, style: str = "") -> Text:
-    """Text on one line, with invisible characters and those that the output cannot represent as escapes."""
+    """Text on one line, with escapes for invisible characters and those that the output cannot represent."""
     return Text(encodable(one_line(content), console.encoding), style=style)
 
 
@@ -74,9 +74,9 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
 
 
 def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> str:
-    """The text view of scanned documents, in the colours and width of ``stream``; only terminals get them.
+    """Render scanned documents as text, with the colours and width of ``stream`` if it is a terminal.
 
-    Documents without a selected sentence are only counted, if there are others.
+    Documents without a selected sentence are only counted, unless there are no others.
     """
     console = open_console(stream)
     found = [scanned for scanned in documents if scanned.picks] or documents
@@ -114,7 +114,7 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
 
 
 def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
-    """First pick, and first and last sentence, of each run of passages with a pick, in the order of the picks."""
+    """For each run of passages with a pick: first pick, first and last sentence; in the order of the picks."""
     chosen = sorted(map(scanned.number, scanned.passages))
     found = {number: run for run in runs(chosen) for number in range(run[0], run[1] + 1)}
     ordered: dict[tuple[int, int], int] = {}
@@ -124,10 +124,10 @@ def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
 
 
 def print_sentence(console: Console, sentence: str, pick: tuple[int, float] | None) -> None:
-    """A sentence behind its rank and score, or a neighbour without them."""
+    """Print a sentence after its rank and score, or a neighbour without them."""
     marker = Text(" " * 12) if pick is None else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
     text = line_of(console, sentence, "dim" if pick is None else "")
-    if not console.is_terminal:  # one sentence on each line, for grep and files
+    if not console.is_terminal:  # one sentence per line, for grep and files
         console.print(marker + text, soft_wrap=True)
         return
     hanging = Table.grid()
@@ -139,20 +139,20 @@ def print_sentence(console: Console, sentence: str, pick: tuple[int, float] | No
 
 @contextmanager
 def page_progress(visible: bool, stream: TextIO | None = None) -> Iterator[Callable[[str], TokensRead]]:
-    """Within the block, a bar of pages for each document with progress: from its path to its ``progress``."""
+    """Within the block, show page bars; yields a function from a document's path to its ``progress``."""
     columns = TextColumn("pages"), TimeRemainingColumn()
     with progress_bars(visible, *columns, transient=True, stream=stream) as bars:
 
         def start(path: str) -> TokensRead:
             name = line_of(bars.console, path).plain[-40:]
-            bar = cache(lambda: new_bar(bars, name))  # at the first report
+            bar = cache(lambda: new_bar(bars, name))  # made at the first report
             return lambda done, total: bar()(done, total)
 
         yield start
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]], stream: TextIO) -> None:
-    """Print a title, and under it a line for each name and value."""
+    """Print a title, and below it a line for each name and value."""
     console = open_console(stream)
     width = max(len(one_line(name)) for name, _ in facts) + 2
     with console.capture() as capture:

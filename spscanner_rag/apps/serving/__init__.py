@@ -1,1 +1,1 @@
-"""A scanner as an HTTP service: one model for all clients, their requests packed into shared forward passes."""
+"""A scanner as an HTTP service: all clients use one model, and their requests share forward passes."""

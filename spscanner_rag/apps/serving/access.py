@@ -1,4 +1,4 @@
-"""Who is let in, and how much: the token, limits of size and time, connections that ask nothing, the log."""
+"""Controls access: the token, limits of size and time, idle connections, and the log."""
 
 import asyncio
 import hmac
@@ -22,28 +22,28 @@ access_log = logging.getLogger("spscanner_rag.access")
 """One line of JSON for each request, without texts and query strings."""
 
 OPEN = frozenset({"/", "/health", "/ready"})
-"""Paths that need no token: the page holds nothing secret, and a load balancer has no token."""
+"""Paths that need no token: the page has nothing secret, and a load balancer has no token."""
 
 _LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE | re.ASCII)
 
 SILENT_SECONDS = 10.0
-"""A connection is closed when no request has arrived with all its headers in this time."""
+"""A connection is closed if no complete request headers arrive within this time."""
 
 SILENT_OF_ADDRESS, SILENT = 128, 512
-"""So many connections of one client, and of all, may ask nothing; then a new one replaces the oldest of them."""
+"""Most idle connections of one client, and of all clients; beyond them, a new one replaces the oldest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a server accepts, each above 0, and the status of what is beyond it."""
+    """The most that a server accepts, each above 0, and the status code for more."""
 
-    body_bytes: int = 16 * 2**20  # of a request; a larger one gets 413 before it is read to its end
-    request_characters: int = 4_000_000  # of all texts, the question with each: about a million tokens; 413
-    documents: int = 2_000  # texts of a request; 413
-    waiting_requests: int = 256  # that nobody reads yet; a further one gets 429 and ``Retry-After``
+    body_bytes: int = 16 * 2**20  # of a request; a larger body gets 413 before it is read completely
+    request_characters: int = 4_000_000  # of all texts, each with the question, about a million tokens; 413
+    documents: int = 2_000  # texts in a request; 413
+    waiting_requests: int = 256  # not yet being read; a further one gets 429 and ``Retry-After``
     waiting_characters: int = 64_000_000  # of all requests that wait or are being read; 429
-    seconds: float = 120.0  # from a request's arrival to its answer; then 504
-    transfer_seconds: float = 30.0  # in which a body arrives (408), and a client takes each part of an answer
+    seconds: float = 120.0  # from a request's arrival to its answer; 504
+    transfer_seconds: float = 30.0  # for a body to arrive (408), and a client to take each part of an answer
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -55,7 +55,7 @@ class Limits:
 
 
 class RefusedError(HTTPException):
-    """A request without an answer: HTTP status, message (with no text of the request), seconds to wait."""
+    """A refused request: HTTP status, message (without texts of the request), and seconds to wait."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
         headers = {} if retry_after is None else {"retry-after": str(retry_after)}
@@ -65,7 +65,7 @@ class RefusedError(HTTPException):
 
 
 def refusal(error: HTTPException) -> JSONResponse:
-    """Return the answer to a refused request, in a form that clients of Cohere and of TEI understand."""
+    """Return the answer to a refused request, in a format that Cohere's and TEI's clients understand."""
     status = error.status_code
     kind = "overloaded" if status == 429 else "backend" if status >= 500 else "validation"
     content = {"message": error.detail, "error": error.detail, "error_type": kind}
@@ -75,8 +75,8 @@ def refusal(error: HTTPException) -> JSONResponse:
 class Access:
     """ASGI middleware around the whole application; clients must send ``Authorization: Bearer TOKEN``.
 
-    Without a token only requests whose ``Host`` is this machine are answered, so that no page of another site
-    can ask through a name that points here.
+    Without a token, only requests whose ``Host`` is this machine are answered, so that a page of another site
+    cannot send requests through a name that points here.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, token: str | None = None) -> None:
@@ -124,7 +124,7 @@ class Access:
             raise self._too_large()
 
     async def _body(self, receive: Receive, answer: "_Answer") -> bytes:
-        """The whole body. What arrives is counted until it is answered, and bounded as the queue is."""
+        """Receive the body. All bytes count until they are answered, with the same bound as the queue."""
         parts, more, seconds = [], True, self.limits.transfer_seconds
         end = asyncio.get_running_loop().time() + seconds
         while more:
@@ -170,7 +170,7 @@ class _ClientLeft(Exception):  # noqa: N818 - nothing went wrong
 
 
 class _Answer:
-    """Sends an answer, and gives up on a client that does not take it; what was sent and received is counted."""
+    """Sends an answer, gives up on a client that does not take it, and counts the bytes sent and received."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send, self._seconds = send, seconds
@@ -187,7 +187,7 @@ class _Answer:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Give the body that was read once more, then whatever the server says: that the client went away."""
+    """Return a ``receive`` that first repeats the body, then passes on messages, such as a disconnect."""
     again: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -199,7 +199,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def config_of(
     app: Starlette, host: str = "127.0.0.1", port: int = 0, grace: int | None = None
 ) -> uvicorn.Config:
-    """Uvicorn with these connections; ``grace`` is its time for running requests after a signal to end."""
+    """Configure uvicorn with these connections; ``grace``: seconds for running requests after a stop signal."""
     return uvicorn.Config(
         app,
         host=host,
@@ -213,7 +213,7 @@ def config_of(
 
 
 class _Connection(H11Protocol):
-    """uvicorn's, whose headers are bounded in size but not in time."""
+    """uvicorn's connection, which bounds the size of headers, with a time limit for them."""
 
     _silent_since: float
 
@@ -231,7 +231,7 @@ class _Connection(H11Protocol):
                 return
 
     def on_response_complete(self) -> None:
-        self._wait_for_request()  # first: a request that has arrived meanwhile begins in the next line
+        self._wait_for_request()  # before the next line, which may begin a request that has already arrived
         super().on_response_complete()
 
     @property

@@ -1,4 +1,4 @@
-"""The ASGI application: its routes and its errors. Any ASGI server runs it, as one process."""
+"""The ASGI application: its routes and its errors. Any ASGI server can run it, in one process."""
 
 import asyncio
 import base64
@@ -52,12 +52,12 @@ from spscanner_rag.text.units import Unit, units_of
 
 TRIM_SECONDS = 1.0
 PASTED = "pasted text"
-_BYTES_EACH = 300  # of a unit or a block, without its text
+_BYTES_EACH = 300  # memory of a unit or a block without its text
 _LOWEST = float(np.finfo(np.float32).min)
 
 
 def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """The application of a scanner; ``ValueError`` for a token that is empty or not ASCII.
+    """Create the application of a scanner; ``ValueError`` for a token that is empty or not printable ASCII.
 
     Without a token, only requests to this machine's own names are answered.
     """
@@ -85,9 +85,9 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
 
 
 async def give_back_memory() -> None:
-    """Give freed memory back to the system: glibc would keep what each of many large requests left."""
+    """Return freed memory to the system at intervals: glibc would keep the memory of large requests."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    while trim:  # other C libraries have none
+    while trim:  # only glibc has it
         await asyncio.sleep(TRIM_SECONDS)
         await asyncio.to_thread(trim, 0)
 
@@ -122,7 +122,7 @@ def _add_error_answers(app: FastAPI) -> None:
 
     @app.exception_handler(ScanCancelled)
     async def client_left(request: Request, error: ScanCancelled) -> Response:
-        return Response(status_code=499)  # nobody takes the answer
+        return Response(status_code=499)  # nobody receives it
 
 
 def rerank_routes(service: Service) -> APIRouter:
@@ -207,9 +207,9 @@ def scan_routes(service: Service) -> APIRouter:
 
 
 def page_routes(service: Service, needs_token: bool) -> APIRouter:
-    """The routes ``/``, ``/v1/prepare`` and ``/v1/page``: a document with its best sentences in place."""
+    """The routes ``/``, ``/v1/prepare`` and ``/v1/page``: a document with its best sentences marked."""
     routes = APIRouter(tags=["page"], route_class=BoundedRoute)
-    # It holds nothing secret. Its policy also binds the report that it shows, so it allows what the report needs.
+    # The page has nothing secret. Its policy also applies to the report in it, so it allows what the report needs.
     page = render(
         "serving/front_page",
         "spscanner",
@@ -238,7 +238,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         async def rendered(results: list[ScanResult]) -> dict[str, Any]:
             (shown,) = select_together([document], results, Selection(top_k=body.top_k, order="score"))
             pictures: list[Picture] = []
-            with suppress(RefusedError):  # an answer without pictures is one
+            with suppress(RefusedError):  # an answer without pictures is still useful
                 pictures = await service.work(request, partial(_pictures, body, shown))
             model = service.scanner.checkpoint.source
             page = partial(render_report, body.query, model, [shown], pictures=pictures, inside=True)
@@ -250,7 +250,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
 
 async def _json(answer: Callable[[], Any]) -> Response:
-    """An answer that may be large, made and written in a thread."""
+    """Make and encode an answer in a thread, because it may be large."""
     return Response(await asyncio.to_thread(lambda: to_json(answer())), media_type="application/json")
 
 
@@ -277,7 +277,7 @@ def _as_tei(body: TeiRerank, one: RankedDocument) -> dict[str, Any]:
 
 
 def _texts_of(service: Service, body: CohereRerank) -> list[str]:
-    """The texts of documents: their fields joined, once it is known that the sum is not too large."""
+    """The texts of documents: their fields, joined after a check of the total size."""
     names = body.rank_fields or ["text"]
     parts = [_fields(document, names, number) for number, document in enumerate(body.documents)]
     service.check_size([sum(map(len, fields)) for fields in parts], len(body.query))
@@ -302,13 +302,13 @@ def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
 
 
 def _units(one: UnitsOfText, number: int) -> list[Unit]:
-    """The units of a text; ``RefusedError`` if they overlap or leave it."""
+    """The units of a text; ``RefusedError`` if they overlap or exceed it."""
     before = 0
     for start, end, _ in one.units:
         if not before <= start < end <= len(one.text):
             raise RefusedError(
                 422,
-                f"requests.{number}.units: {start} to {end} overlaps the unit before it or leaves the text",
+                f"requests.{number}.units: {start} to {end} overlaps the previous unit or exceeds the text",
             )
         before = end
     whole = units_of(one.text, [(start, end) for start, end, _ in one.units])
@@ -347,7 +347,7 @@ def _pieces(
 
 
 def _first_tokens(tokenizer: Tokenizer, text: str, most: int, check: Callable[[], None]) -> str:
-    """The beginning of a text that has so many tokens."""
+    """The first ``most`` tokens of a text, as text."""
     for ids, offsets in _pieces(tokenizer, text, check):
         if len(ids) >= most:
             return text[: int(offsets[most - 1, 1])]
@@ -361,7 +361,7 @@ def _check_one_of(names: str, first: object, second: object) -> None:
 
 
 async def _cut_document(service: Service, given: Given, request: Request) -> CutDocument:
-    """The document and its units, as they were kept for the last request or else read now."""
+    """The document and its units, from an earlier request if they were kept, else read now."""
     _check_one_of("text and file", given.text, given.file)
     key = await service.work(request, lambda _: _digest(given))
     if kept := service.documents.get(key):
@@ -388,7 +388,7 @@ def _read(given: Given, check: Callable[[], None]) -> TextFile:
         data = base64.b64decode(given.file, validate=True)
         return read_bytes(given.name or "document", data, check=check)
     except binascii.Error as error:
-        raise RefusedError(422, f"file: got no base64 ({error})") from None
+        raise RefusedError(422, f"file: not base64 ({error}); encode it") from None
     except (ValueError, ImportError) as error:
         raise RefusedError(422, one_line(str(error))) from None
 

@@ -3,12 +3,12 @@
   const $ = (id) => document.getElementById(id);
   const [form, query, text, file, state, trouble] = ["ask", "query", "text", "file", "state", "trouble"].map($);
   const [go, stop, progress, source, shown, named] = ["go", "stop", "progress", "source", "shown", "named"].map($);
-  const LARGEST = 12 * 2 ** 20; // base64 makes a third more of it, and a body has at most 16 MiB
-  let chosen = null; // the file that was dropped or chosen; else the text is asked
-  let reading = null; // the request that is under way
-  let preparing = null; // the request that has the document read before it is asked of
-  let pause = null; // after which a text that is typed is prepared
-  let address = null; // of the report that is shown
+  const LARGEST = 12 * 2 ** 20; // base64 adds a third, and a body has at most 16 MiB
+  let chosen = null; // the dropped or chosen file; without one, the text is searched
+  let reading = null; // the running request
+  let preparing = null; // the request that reads the document before a question is asked
+  let pause = null; // the timer after which a typed text is prepared
+  let address = null; // the URL of the shown report
 
   const number = (value) => value.toLocaleString("en");
 
@@ -70,12 +70,12 @@
     address = URL.createObjectURL(new Blob([page], { type: "text/html" }));
     const frame = document.createElement("iframe");
     frame.title = "The document, with its best sentences marked";
-    frame.setAttribute("sandbox", "allow-scripts"); // without an origin: it reaches neither this page nor the server
+    frame.setAttribute("sandbox", "allow-scripts"); // no origin, so no access to this page or the server
     frame.src = address;
     shown.replaceChildren(frame);
     source.open = false;
     form.classList.add("answered");
-    frame.addEventListener("load", () => frame.focus()); // its keys go from sentence to sentence
+    frame.addEventListener("load", () => frame.focus()); // so that its keys move between sentences
   }
 
   async function send(route, body, signal) {
@@ -86,7 +86,7 @@
     return fetch(route, { method: "POST", headers, body: JSON.stringify(body), signal });
   }
 
-  // The document is read while the question is typed; another one ends that. What is wrong is told with the answer.
+  // The document is read while the question is typed; another document ends that. Errors are shown with the answer.
   function prepare() {
     clearTimeout(pause);
     preparing?.abort();

@@ -1,7 +1,7 @@
 """The bodies of requests, as Cohere, text-embeddings-inference and this package define them.
 
-JSON is checked while it is parsed: what is ignored never becomes a Python object, its values are counted before,
-and the first wrong item ends the check. So no body takes much memory.
+JSON is checked while it is parsed: ignored parts never become Python objects, values are counted beforehand, and
+the first wrong item ends the check. So no body takes much memory.
 """
 
 import re
@@ -25,21 +25,21 @@ from pydantic.config import ExtraValues
 from spscanner_rag.apps.serving.access import RefusedError
 
 AT_ONCE_BYTES = 2**16
-"""Smaller bodies are parsed where they arrive; larger ones in a thread, one at a time."""
+"""Smaller bodies are parsed in the event loop; larger ones in a thread, one at a time."""
 
 MOST_VALUES = 1_000_000
-"""Values of a larger body. The parser makes a tree of all, takes 300 bytes for a list, and lets no thread run."""
+"""Most values in a larger body: the parser builds a tree of all, needs 300 bytes per list, and blocks threads."""
 
 _MARKS = (b",", b"[", b"{")
 
 Query = Annotated[str, Field(max_length=100_000, description="The question; not empty.")]
-Texts = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]  # a server's own limit is lower: 413
+Texts = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]  # a server has a lower limit: 413
 
 _Value = str | bool | int | FiniteFloat | None
 _Values = Annotated[list[_Value], Field(max_length=10_000, fail_fast=True)]
 Document = Annotated[dict[str, _Value | _Values], Field(max_length=1_000, fail_fast=True)]
 
-# Escapes in turn: those of one character, pairs of surrogates, and the surrogates without their other half.
+# Escapes, in this order: one-character escapes, pairs of surrogates, and lone surrogates.
 _ESCAPES = re.compile(
     rb"(?:\\[^u])+|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", re.DOTALL
 )
@@ -50,11 +50,11 @@ _PART = re.compile(rb'[^"]*+(?:' + _STRING + rb'[^"]*+){0,1000}+', re.DOTALL)
 
 
 class Body(BaseModel):
-    """A body that ignores what it does not know: clients send fields of other versions of an API."""
+    """A body that ignores unknown fields, because clients send fields of other versions of an API."""
 
     @classmethod
     def parsed(cls, body: bytes) -> Self:
-        """Parse and check JSON; ``RefusedError`` says what is wrong first, and repeats nothing that was sent."""
+        """Parse and check JSON; ``RefusedError`` has the first error, and repeats nothing that was sent."""
         if body.lstrip(b" \t\r\n")[:1] != b"{":
             raise RefusedError(422, "the body: expected a JSON object")
         if len(body) >= AT_ONCE_BYTES:
@@ -66,21 +66,21 @@ class Body(BaseModel):
                 kinds = [each["type"] for each in error.errors(include_input=False)]
                 if b"\\u" not in body or kinds != ["json_invalid"]:
                     raise
-                # once more, with half characters replaced, which the parser takes for damage
+                # try again without lone surrogates, which the parser refuses
                 return cls._read(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], body))
         except ValidationError as error:
             raise invalid(error.errors(include_input=False)) from None
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        # of a large one every unknown field of its parts would be collected
+        # in a large body, every unknown field of its parts would be collected
         return cls.model_validate_json(body, extra=cls._extra if len(body) < AT_ONCE_BYTES else "ignore")
 
     _extra: ClassVar[ExtraValues] = "ignore"
 
 
 class _Own(Body):
-    """A body of our own API, where an unknown field is a mistake."""
+    """A body of our own API, in which an unknown field is an error."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
     _extra = "forbid"
@@ -94,25 +94,25 @@ class _Own(Body):
 
 @cache
 def _names(kind: type[Body]) -> TypeAdapter[Any]:
-    """Checks the names of fields alone, and stops at the first wrong one."""
+    """Return a check of field names only, which stops at the first wrong one."""
     names: Any = Literal[tuple(kind.model_fields)]
     checked: Any = Annotated[dict[names, OnErrorOmit[None]], Field(fail_fast=True)]
     return TypeAdapter(checked)
 
 
 def _refuse_many_values(body: bytes) -> None:
-    """Raise ``RefusedError`` for JSON of more than `MOST_VALUES`, told by its commas and brackets."""
-    if sum(map(body.count, _MARKS)) <= MOST_VALUES:  # those in strings too
+    """Raise ``RefusedError`` for JSON with more than `MOST_VALUES`, counted by its commas and brackets."""
+    if sum(map(body.count, _MARKS)) <= MOST_VALUES:  # a quick count that includes strings
         return
     found = 0
-    for part in _PART.finditer(body):  # other threads run in between
+    for part in _PART.finditer(body):  # in parts, so that other threads can run
         found += sum(map(_STRINGS.sub(b"", part[0]).count, _MARKS))
         if found > MOST_VALUES:
             raise RefusedError(413, f"the body has more than {MOST_VALUES} values; split the request")
 
 
 def invalid(errors: Any) -> RefusedError:  # noqa: ANN401 - pydantic's
-    """The refusal of a wrong body: its first error, without what was sent, which may be large or private."""
+    """The refusal of an invalid body: its first error, without its content, which may be large or private."""
     first, *others = errors
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     more = f" (and {len(others)} more)" if others else ""
@@ -152,10 +152,10 @@ class _Asked(Request):
 
 
 class _Rerank(Body):
-    """What the bodies of ranking have in common."""
+    """The common fields of the bodies for ranking."""
 
     query: Query
-    instruction: Literal[""] | None = None  # of models that follow one: this one is asked in the query alone
+    instruction: Literal[""] | None = None  # for models that follow instructions; this one has only the query
 
 
 class CohereRerank(_Rerank):
@@ -163,10 +163,10 @@ class CohereRerank(_Rerank):
 
     documents: Annotated[list[str | Document], Field(max_length=100_000, fail_fast=True)]
     top_n: Annotated[int, Field(ge=1)] | None = None
-    # of v1: fields of a document that is an object; default "text"
+    # v1 only: fields of documents that are objects; default "text"
     rank_fields: Annotated[list[str], Field(max_length=1_000, fail_fast=True)] | None = None
-    return_documents: bool = False  # of v1
-    max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = None  # the checkpoint's tokens
+    return_documents: bool = False  # v1 only
+    max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = None  # by the checkpoint's tokenizer
 
 
 class TeiRerank(_Rerank):
@@ -176,7 +176,7 @@ class TeiRerank(_Rerank):
     raw_scores: bool = False
     return_text: bool = False
     return_pruned_text: bool = False
-    pruned_sentences: Annotated[int, Field(ge=1)] = 5  # best sentences of each text in its ``pruned_text``
+    pruned_sentences: Annotated[int, Field(ge=1)] = 5  # number of best sentences in each ``pruned_text``
 
 
 class Scan(_Own):
@@ -203,14 +203,14 @@ class Given(_Own):
 
 
 class Page(Given):
-    """Body of ``/v1/page``: a question of such a document."""
+    """Body of ``/v1/page``: a question about such a document."""
 
     query: Query
     top_k: Annotated[int, Field(ge=1)] = 10
 
 
 class UnitsOfText(Body):
-    """A text and its units to score: start, end, and what the model reads (null: up to the next unit)."""
+    """A text and its units to score: start, end, and the text for the model (null: up to the next unit)."""
 
     query: Query
     text: str
@@ -221,11 +221,11 @@ class UnitsOfText(Body):
 
 
 class Score(_Own):
-    """Body of ``/v1/score``: units that the caller cut."""
+    """Body of ``/v1/score``: texts whose units the caller cut."""
 
     requests: Annotated[list[UnitsOfText], Field(max_length=100_000, fail_fast=True)]
     together: bool = False
-    collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # uploaded before
+    collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # uploaded earlier
 
 
 class SeveralTexts(_Own):

@@ -1,6 +1,6 @@
-"""The service behind all routes: sizes are checked, texts wait in a queue and are read, lost clients' jobs end.
+"""The service behind all routes: checks sizes, queues and reads texts, and ends jobs whose client has gone.
 
-Short jobs share forward passes, and go between those of a long one.
+Short jobs share forward passes, and run between the passes of a long job.
 """
 
 import asyncio
@@ -36,51 +36,51 @@ from spscanner_rag.text.units import Unit
 T = TypeVar("T")
 
 COLLECTION_BYTES = 256 * 2**20
-"""Memory of the uploaded collections that are kept."""
+"""Most memory for uploaded collections."""
 
 DOCUMENT_BYTES = 128 * 2**20
-"""Memory of the page's documents that are kept, read and cut, for further questions."""
+"""Most memory for the page's documents, which are kept, read and cut, for further questions."""
 
-TOLD_EACH = 0.05  # seconds: how often progress is told
+TOLD_EACH = 0.05  # seconds between reports of progress
 
 CutDocument = tuple[TextFile, Sequence[Unit]]
 Describe = Callable[[list[ScanResult]], Awaitable[dict[str, Any]]]
 
-_WORD_BYTES = 400  # of a word of a collection, with the tables of its stem
-_WORKERS = 2  # texts are counted and converted in so many threads; others wait
+_WORD_BYTES = 400  # memory of a word in a collection, with the tables of its stem
+_WORKERS = 2  # threads that count and convert texts; further requests wait
 
 _log = logging.getLogger(__name__)
 
-CHARACTERS_PER_TOKEN = 4  # of English text; only sizes of batches depend on it
+CHARACTERS_PER_TOKEN = 4  # in English text; only batch sizes depend on it
 PASSES_TOGETHER = 4
-"""Short jobs are read together up to this many forward passes; a job of more is long, and read alone."""
+"""Short jobs are read together, up to this many forward passes; a job that needs more is long and read alone."""
 
 LONG_PASSES = 2
-"""On a CPU, a long job is read in so many times shorter passes: a short one waits for the end of the pass that
-is being computed, and smaller products cost little there."""
+"""On a CPU, the passes of a long job are this many times shorter: a short job waits for the end of the current
+pass, and smaller products cost little there."""
 
 SMALLER = 4
-"""Jobs that are so many times smaller than a long one need not wait for its end."""
+"""A job this many times smaller than a long one need not wait for its end."""
 
-WAIT_SECONDS = 0.003  # time that the first job waits for others to share its pass
-_CHARACTERS_PER_SECOND = 40_000  # of a small machine: a client that is refused is told when to come back
+WAIT_SECONDS = 0.003  # how long the first job waits for others to share its pass
+_CHARACTERS_PER_SECOND = 40_000  # on a small machine; decides when a refused client should try again
 
 
 def characters_of(text: str, units: Sequence[Unit] | None) -> int:
-    """Characters that the model reads of a text: units of the caller's may have more than the text."""
+    """Characters that the model reads for a text; the caller's units may have more than the text."""
     return max(len(text), sum(len(unit.model_text) for unit in units or ()))
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """The texts of one HTTP request, which are answered together."""
+    """The texts of one HTTP request, answered together."""
 
     requests: Sequence[ScanRequest]  # at least one
     client: str  # for fairness
     deadline: float  # by `time.monotonic`
     together: bool = True  # the texts are one collection
     progress: Progress | None = None  # called in the reading thread, if the job is read alone
-    asked: bool = True  # else the texts are only encoded, for a question that follows
+    asked: bool = True  # if False, the texts are only encoded for a later question
     future: Future[list[Scored]] = field(default_factory=Future)
     characters: int = field(init=False)
     _cancelled: bool = False
@@ -92,20 +92,20 @@ class Job:
         )
 
     def cancel(self) -> None:
-        """Give the job up: its client is gone."""
+        """Cancel the job, because its client is gone."""
         self._cancelled = True
 
     @property
     def unwanted(self) -> bool:
-        """True if nobody waits for the answer any more."""
+        """True if nobody is waiting for the answer any more."""
         return self._cancelled or time.monotonic() > self.deadline
 
 
 class ReadingQueue:
-    """Reads jobs with one model, in a thread of its own. Clients take turns.
+    """Reads jobs with one model in its own thread. Clients take turns.
 
     Jobs that fit into `PASSES_TOGETHER` forward passes are read together, longer ones alone. After a pass of a
-    long one, smaller jobs are read, for half of the time if there are always some.
+    long job, smaller jobs are read; if there are always some, they get half of the time.
     """
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
@@ -113,8 +113,8 @@ class ReadingQueue:
         self.full_characters = pipeline.segment_tokens * PASSES_TOGETHER * CHARACTERS_PER_TOKEN
         shorter = pipeline.segment_tokens // (LONG_PASSES if pipeline.model.device.type == "cpu" else 1)
         self._of_long = replace(pipeline, segment_tokens=max(1, shorter))
-        self._jobs: dict[str, list[Job]] = {}  # that wait, by client, in the order of the clients' next turns
-        self.characters = 0  # of all jobs that wait or are being read
+        self._jobs: dict[str, list[Job]] = {}  # waiting jobs by client, in the order of the clients' turns
+        self.characters = 0  # in all jobs that wait or are being read
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name="spscanner-reading", daemon=True)
@@ -122,17 +122,17 @@ class ReadingQueue:
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that nobody reads yet."""
+        """Number of jobs that are not yet being read."""
         with self._changed:
             return sum(map(len, self._jobs.values()))
 
     @property
     def alive(self) -> bool:
-        """True if its thread runs: without it, what waits is never read."""
+        """True if the thread is running; without it, waiting jobs are never read."""
         return self._thread.is_alive()
 
     def submit(self, job: Job) -> None:
-        """Have a job read: its future gets a `Scored` each. ``RefusedError``: 429 if full, 503 if closing."""
+        """Queue a job, whose future gets a `Scored` per text. ``RefusedError``: 429 if full, 503 if closing."""
         with self._changed:
             if self._closing:
                 raise RefusedError(503, "the server is stopping; ask another one", retry_after=5)
@@ -146,7 +146,7 @@ class ReadingQueue:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Read what is waiting, accept nothing more, and end the thread."""
+        """Accept nothing more, read the waiting jobs, and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -162,7 +162,7 @@ class ReadingQueue:
             self.read_next()
 
     def read_next(self, largest: int = sys.maxsize) -> None:
-        """Read the next job of at most so many characters, with a short one others that are, if there is one."""
+        """Read the next job of at most this many characters, if any; short jobs are read together."""
         with self._changed:
             jobs = self._take(largest)
         self._read([job for job in jobs if self._wanted(job)])
@@ -180,14 +180,14 @@ class ReadingQueue:
             own = self._jobs.pop(job.client)
             own.remove(job)
             if own:
-                self._jobs[job.client] = own  # behind the other clients
+                self._jobs[job.client] = own  # after the other clients
             taken.append(job)
             size += job.characters
             largest = min(largest, self.full_characters)
         return taken
 
     def _wanted(self, job: Job) -> bool:
-        """True if somebody waits for the answer; from now on the future is not cancelled, but gets an outcome."""
+        """True if somebody waits for the answer; its future can no longer be cancelled, and gets an outcome."""
         if not job.future.set_running_or_notify_cancel():
             return False
         if job.unwanted:
@@ -195,16 +195,16 @@ class ReadingQueue:
         return not job.future.done()
 
     def _read(self, jobs: list[Job]) -> None:
-        """Read jobs together; if that fails, each alone, so that only the one at fault fails."""
+        """Read jobs together; if that fails, read each alone, so that only the faulty one fails."""
         try:
             if jobs:
                 self._read_together(jobs)
-        except Exception as error:  # whatever a text made the model do must not end the thread
+        except Exception as error:  # no error that a text causes may end the thread
             if len(jobs) == 1 and not jobs[0].future.done():
                 if not isinstance(error, ScanCancelled):
                     _log.exception("a request could not be read")
                 jobs[0].future.set_exception(error)
-        # Not while the error is handled, which keeps the memory of the pass that failed.
+        # Outside the handler, because the error keeps the memory of the failed pass.
         for job in jobs:
             if not job.future.done():
                 self._read([job])
@@ -235,12 +235,12 @@ class ReadingQueue:
 
 @dataclass(kw_only=True)
 class _SharedMeter(Meter):
-    """Has other jobs read, of at most ``largest`` characters, between forward passes and pieces of a text."""
+    """Lets other jobs of at most ``largest`` characters be read between forward passes and pieces of a text."""
 
     others: Callable[[int], None]
     largest: int
-    resumed: float = 0.0  # when the last of them ended
-    lasted: float = 0.0  # how long they took: at least as long goes on what they interrupted
+    resumed: float = 0.0  # when the last of these jobs ended
+    lasted: float = 0.0  # how long they took; the interrupted job then runs at least as long
 
     def check(self) -> None:
         super().check()
@@ -254,7 +254,7 @@ class _SharedMeter(Meter):
 
 
 def _encode(reading: Reading, request: ScanRequest, meter: Meter) -> None:
-    """Have the vectors of a text kept, where there is an encoder, for a question that is asked later."""
+    """Compute and keep the vectors of a text for a later question, if there is an encoder."""
     if reading.meaning is not None:
         units = reading.folded_units(request.text, request.units, meter.check)
         sentences = [unit.model_text for unit in units]
@@ -262,15 +262,15 @@ def _encode(reading: Reading, request: ScanRequest, meter: Meter) -> None:
 
 
 class Kept(Generic[T]):
-    """Values by digest, of at most so many bytes: those that were used longest ago make room. Thread-safe."""
+    """Values by digest, of at most so many bytes; the least recently used are dropped. Thread-safe."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._values: dict[str, tuple[T, int]] = {}  # the last used at the end
+        self._values: dict[str, tuple[T, int]] = {}  # in order of last use
 
     def put(self, digest: str, value: T, size: int) -> None:
-        """Keep a value of so many bytes; not one that is larger than all may be."""
+        """Keep a value of ``size`` bytes, unless it is larger than the limit for all."""
         if size > self.most_bytes:
             return
         with self._lock:
@@ -280,7 +280,7 @@ class Kept(Generic[T]):
                 del self._values[next(iter(self._values))]
 
     def get(self, digest: str) -> T | None:
-        """The value, if it is kept."""
+        """Return the value, or None if it is not kept."""
         with self._lock:
             if digest not in self._values:
                 return None
@@ -293,30 +293,30 @@ class Service:
 
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
         self.scanner, self.limits = scanner, limits
-        self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
+        self._fingerprint = scanner.checkpoint.fingerprint()  # now, because its files may be replaced later
         self.queue = ReadingQueue(scanner.pipeline, limits)
-        self.one_at_a_time = ThreadPoolExecutor(1)  # for what takes many times the memory of its body
+        self.one_at_a_time = ThreadPoolExecutor(1)  # for work that needs many times the memory of its body
         self.cutter = ThreadPoolExecutor(1)  # the units of a text of tiny sentences take 100 times its memory
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="spscanner-work")
-        self.working = 0  # requests that wait for a worker, or have one
+        self.working = 0  # requests that have a worker or wait for one
         self._collections = Kept[CollectionIndex](COLLECTION_BYTES)
         self.documents = Kept[CutDocument](DOCUMENT_BYTES)
 
     def close(self) -> None:
-        """Read what is waiting, and end the threads."""
+        """Read the waiting jobs, and end the threads."""
         self.queue.close()
         for threads in (self._workers, self.cutter, self.one_at_a_time):
             threads.shutdown(cancel_futures=True)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
-        """One question on several texts. ``RefusedError``: 413 beyond the limits, 422 for an unusable question."""
+        """Requests for a question on several texts. ``RefusedError``: 413 beyond limits, 422 for a bad query."""
         self.check_size([len(text) for text in texts], len(query))
         return [self.checked(query, text) for text in texts]
 
     def checked(
         self, query: str, text: str, units: Sequence[Unit] | None = None, collection: str | None = None
     ) -> ScanRequest:
-        """A request for the pipeline; errors as `pairs`, and 404 for a collection that is not known."""
+        """A request for the pipeline; errors as `pairs`, and 404 for an unknown collection."""
         try:
             request = self.scanner.pipeline.request(query, text, units)
         except ValueError as error:
@@ -331,7 +331,7 @@ class Service:
         return request._replace(collection=known)
 
     def check_size(self, sizes: Sequence[int], question: int = 0) -> None:
-        """Raise ``RefusedError`` with 413 for too many texts, given their characters, or too long ones."""
+        """Raise ``RefusedError`` 413 for too many texts, or too many characters; ``sizes`` has those of each."""
         most, characters = self.limits, sum(sizes) + question * len(sizes)
         if len(sizes) > most.documents:
             raise RefusedError(
@@ -340,7 +340,7 @@ class Service:
         if characters > most.request_characters:
             raise RefusedError(
                 413,
-                f"got {characters} characters, the question counted for each text; expected at most "
+                f"got {characters} characters, counting the question for each text; expected at most "
                 f"{most.request_characters}: split the request",
             )
 
@@ -353,9 +353,9 @@ class Service:
         progress: Progress | None = None,
         asked: bool = True,
     ) -> list[ScanResult]:
-        """Have texts read for an HTTP request whose body was received; without being ``asked``, only encoded.
+        """Read texts for an HTTP request whose body was received; if not ``asked``, only encode them.
 
-        Raises ``RefusedError`` (429, 503, 504), ``ScanCancelled`` if the client went away.
+        Raises ``RefusedError`` (429, 503, 504), or ``ScanCancelled`` if the client went away.
         """
         if not requests:
             return []
@@ -371,9 +371,9 @@ class Service:
         function: Callable[[Callable[[], None]], T],
         workers: ThreadPoolExecutor | None = None,
     ) -> T:
-        """Run what needs no model in a thread, within the same limits and with the same errors as `read`.
+        """Run work that needs no model in a thread, with the same limits and errors as `read`.
 
-        ``function`` calls its argument between pieces of its work, which raises when nobody waits any more.
+        ``function`` calls its argument between pieces of its work; the call raises when nobody waits any more.
         """
         if self.working >= self.limits.waiting_requests:
             raise RefusedError(429, "too many requests are waiting; ask again in 1 s", retry_after=1)
@@ -388,7 +388,7 @@ class Service:
             self.working -= 1
 
     async def _awaited(self, future: Future[T], asking: Request, cancel: Callable[[], None]) -> T:
-        """The outcome, unless the client goes away, or the time is over that began when its body had arrived."""
+        """Return the result, unless the client leaves or its time, which began when its body arrived, is over."""
         work = asyncio.wrap_future(future)
         leaving = asyncio.ensure_future(_gone(asking))
         either: set[asyncio.Future[Any]] = {work, leaving}
@@ -411,9 +411,9 @@ class Service:
     async def read_in_lines(
         self, requests: Sequence[ScanRequest], asking: Request, describe: Describe
     ) -> StreamingResponse:
-        """Answer in lines of JSON: progress now and then, as the client takes it, then what ``describe`` makes."""
+        """Answer in lines of JSON: progress, as fast as the client takes it, then the result of ``describe``."""
         lines = self._lines(requests, asking, describe)
-        first = await anext(lines)  # a request that is refused by now gets its status
+        first = await anext(lines)  # a request refused by then gets its status
 
         async def all_lines() -> AsyncIterator[bytes]:
             yield first
@@ -457,7 +457,7 @@ class Service:
                     raise ValueError("it is compressed")
             with np.load(BytesIO(content), allow_pickle=False) as arrays:
                 index = CollectionIndex.from_arrays(dict(arrays))
-        except Exception as error:  # damage of an archive of arrays shows in any kind of error
+        except Exception as error:  # a damaged archive of arrays can raise any error
             raise RefusedError(422, f"the collection cannot be read: {error!s:.200}") from None
         size = sum(array.nbytes for array in index.postings) + _WORD_BYTES * len(index.vocabulary)
         if size > COLLECTION_BYTES:
@@ -468,7 +468,7 @@ class Service:
         self._collections.put(digest, index, size)
 
     def describe(self) -> dict[str, Any]:
-        """The model, for ``/v1/models``."""
+        """Describe the model for ``/v1/models``."""
         scanner, settings = self.scanner, self.scanner.checkpoint.settings
         return {
             "id": scanner.checkpoint.source,
@@ -484,10 +484,10 @@ class Service:
 
 
 async def _gone(asking: Request) -> None:
-    """Return when the client has gone away."""
+    """Wait until the client has gone away."""
     while (await asking.receive())["type"] != "http.disconnect":
         pass
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value).encode() + b"\n"  # in ASCII: some clients also end a line at U+2028
+    return json.dumps(value).encode() + b"\n"  # ASCII, because some clients also end a line at U+2028

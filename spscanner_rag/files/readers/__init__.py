@@ -1,1 +1,1 @@
-"""Readers, one module for each kind of file: bytes → text with its blocks and pages."""
+"""Readers, one module for each kind of file: bytes → text with blocks and pages."""

@@ -1,7 +1,7 @@
-"""DOCX to text: headings by the styles' names, numbers of lists, rows of tables, formulas, notes at the end.
+"""DOCX to text: headings by their styles, list numbers, table rows, formulas, and notes at the end.
 
-Changes count as accepted: inserted text is read, deleted text is not. Pictures, comments, headers and footers are
-left out, and no other file is opened.
+Tracked changes count as accepted: inserted text is read, deleted text is not. Pictures, comments, headers and
+footers are left out, and no other file is opened.
 """
 
 import posixpath
@@ -27,7 +27,7 @@ from spscanner_rag.files.readers.text_builder import MOST_COLUMNS, Cell, Row, Te
 from spscanner_rag.text.extras import needed
 
 MOST_XML_BYTES = 32 * 2**20
-"""Size of the unpacked parts that are read; a page of text is about 10,000 bytes of them."""
+"""Most bytes of unpacked parts that are read; a page of text takes about 10,000."""
 
 _MOST_FILES = 100_000  # in the archive
 
@@ -36,43 +36,43 @@ NAMES = {"w": _WORD}
 _STRICT = b"http://purl.oclc.org/ooxml/wordprocessingml/main"  # the same elements in the strict form
 
 Element = Any
-"""Of lxml."""
+"""An element of lxml."""
 
 
-class TooLarge(Exception):  # noqa: N818 - what the document is
-    """The parts unpack to more than is read."""
+class TooLarge(Exception):  # noqa: N818 - named after the document
+    """The parts unpack to more bytes than are read."""
 
 
-@lru_cache(256)  # a document has millions of few kinds
+@lru_cache(256)  # a document has millions of elements, but few names
 def word(tag: object) -> str:
-    """The name of one of Word's elements; empty for others."""
+    """The name of an element in Word's namespace; empty for others."""
     return tag.removeprefix(f"{{{_WORD}}}") if str(tag).startswith(f"{{{_WORD}}}") else ""  # type: ignore[attr-defined]
 
 
 def attribute(element: Element, name: str, path: str = ".") -> str:
-    """The value of one of Word's attributes, of an element or one at a path below it; empty if there is none."""
+    """The value of a Word attribute of an element, or of one at a path below it; empty if there is none."""
     found = None if element is None else element.find(path, NAMES)
     return "" if found is None else str(found.get(f"{{{_WORD}}}{name}", ""))
 
 
 def value(element: Element, path: str = ".") -> str:
-    """The value of a property of one value."""
+    """The value of a property's ``w:val``."""
     return attribute(element, "val", path)
 
 
 def properties(element: Element, path: str) -> dict[str, Element]:
-    """The properties at a path by their names, looked at once: a document has hundreds of thousands."""
+    """The properties at a path by name, found in one pass: a document has hundreds of thousands."""
     found = None if element is None else element.find(path, NAMES)
     return {} if found is None else {word(each.tag): each for each in found}
 
 
 def switched(text: str) -> bool:
-    """True for what does not say that it is off."""
+    """True unless the text of a switch says that it is off."""
     return text not in ("0", "false", "off", "none")
 
 
 def is_on(element: Element, path: str, default: bool = False) -> bool:
-    """True for a property that is switched on; one without a value is."""
+    """True for a property that is switched on, as one without a value is; ``default`` if it is missing."""
     found = None if element is None else element.find(path, NAMES)
     return default if found is None else switched(attribute(found, "val"))
 
@@ -92,15 +92,15 @@ class Package:
         self._unpacked = 0
 
     def tree(self, part: str) -> Element:
-        """The root of a part, None if it is not there; `TooLarge` if all that were read are."""
+        """The root of a part, or None if it is missing; `TooLarge` if all parts read so far exceed the limit."""
         from lxml import etree
 
         if part not in self._archive.NameToInfo:
             return None
         info = self._archive.getinfo(part)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError("a part is packed in a way that Word does not know")
-        self._unpacked += info.file_size  # reading it never gives more bytes than it says here
+            raise ValueError("a part is compressed by a method that Word does not use")
+        self._unpacked += info.file_size  # zipfile never reads more bytes than this
         if self._unpacked > MOST_XML_BYTES:
             raise TooLarge(
                 f"got parts that unpack to {self._unpacked / 2**20:,.0f} MiB; expected at most "
@@ -111,11 +111,11 @@ class Package:
         )
         root = etree.fromstring(self._archive.read(info).replace(_STRICT, _WORD.encode()), parser)
         if root.getroottree().docinfo.doctype:
-            raise ValueError("a part declares a type of document, as no word processor does")
+            raise ValueError("a part has a DOCTYPE, which no word processor writes")
         return root
 
     def targets(self, part: str) -> Mapping[str, str]:
-        """The parts that a part, or the whole package, names, by the last word of their kind."""
+        """The parts that a part, or the package, refers to, by the last word of their relationship's type."""
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, str] = {}
@@ -126,28 +126,28 @@ class Package:
         return found
 
 
-LAST_LEVEL = 8  # Word has nine
-_MOST_PARENTS = 20  # styles that are based on each other; a circle ends here
-_MOST_KEPT = 5_000  # styles
+LAST_LEVEL = 8  # Word has nine levels, from 0
+_MOST_PARENTS = 20  # styles based on one another; a circular reference ends here
+_MOST_KEPT = 5_000  # styles in the cache
 _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
-_FORMS |= {"none": ""}  # all others are shown as 1, 2, 3
+_FORMS |= {"none": ""}  # other formats are shown as 1, 2, 3
 _PLACE = re.compile(r"%([1-9])")
 
 
 @dataclass(slots=True)
 class Style:
-    """What a style says of its paragraphs or runs; empty and 0 where it says nothing."""
+    """What a style sets for its paragraphs or runs; empty or 0 where it sets nothing."""
 
-    outline: int = 0  # level of a heading, from 1
-    number: str = ""  # of a list
-    level: int = 0  # in that list
+    outline: int = 0  # heading level, from 1
+    number: str = ""  # the list's number
+    level: int = 0  # level in that list
     parent: str = ""
     bold: bool = False
     hidden: bool = False
-    header_row: bool = False  # of a table: its first row looks different
+    header_row: bool = False  # for a table: whether its first row looks different
 
 
 def _style(element: Element) -> Style:
@@ -166,19 +166,19 @@ def _style(element: Element) -> Style:
 
 
 def _children(element: Element, path: str, key: str) -> list[tuple[str, Element]]:
-    """The elements at a path, with one of their attributes."""
+    """The elements at a path, each with one of its attributes."""
     return [] if element is None else [(attribute(one, key), one) for one in element.iterfind(path, NAMES)]
 
 
 class Styles:
-    """The styles of a document, as its part says them."""
+    """The styles of a document, from its styles part."""
 
     def __init__(self, root: Element) -> None:
         self._all = {name: _style(one) for name, one in _children(root, "w:style", "styleId") if name}
         self.of = lru_cache(_MOST_KEPT)(self._of)
 
     def _of(self, name: str) -> Style:
-        """A style with what it takes from those that it is based on."""
+        """A style with what it inherits from the styles that it is based on."""
         found = replace(self._all.get(name, Style()))
         for _ in range(_MOST_PARENTS):
             if not (parent := self._all.get(found.parent)):
@@ -193,7 +193,7 @@ class Styles:
 
 
 def outline_level(element: Element) -> int:
-    """The level of a heading, from 1, that a property says; 0 for none."""
+    """The heading level, from 1, that a property sets; 0 for none."""
     return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (LAST_LEVEL + 2)
 
 
@@ -202,15 +202,15 @@ class _Level:
     start: int = 1
     format: str = "decimal"
     text: str | None = None  # such as "%1.%2)"
-    only_digits: bool = False  # the numbers of other levels too
-    restarts_after: int | None = None  # the level, from 1, whose items let it start again; 0 for none
-    style: str = ""  # whose paragraphs are on this level
+    only_digits: bool = False  # also for the numbers of other levels
+    restarts_after: int | None = None  # the level, from 1, whose items restart its numbers; 0 for none
+    style: str = ""  # the style whose paragraphs are on this level
 
 
 class _List(NamedTuple):
     levels: dict[int, _Level]
     starts: dict[int, int]  # level -> number of the first item in this list
-    counted: dict[int, int]  # level -> number of the last item, of all lists of one definition
+    counted: dict[int, int]  # level -> number of the last item; shared by all lists of a definition
 
 
 def _levels(element: Element, path: str) -> dict[int, _Level]:
@@ -229,7 +229,7 @@ def _levels(element: Element, path: str) -> dict[int, _Level]:
 
 
 class Lists:
-    """The lists of a document, as its part says them, and the number of the last item of each."""
+    """The lists of a document, from its numbering part, and the number of each list's last item."""
 
     def __init__(self, root: Element, styles: Styles) -> None:
         definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
@@ -242,7 +242,7 @@ class Lists:
             of = one
             for _ in range(_MOST_PARENTS):
                 levels, style, counted = definitions.get(value(of, "w:abstractNumId"), ({}, "", {}))
-                if not style:  # else the list of a style has the definition
+                if not style:  # otherwise a style's list has the definition
                     break
                 of = lists.get(styles.of(style).number)
             starts = {
@@ -252,7 +252,7 @@ class Lists:
             self._lists[number] = _List(levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted)
 
     def label(self, number: str, level: int, style: str = "") -> str:
-        """Count an item, on its style's level if it has one; what Word shows: a dash, a number, or nothing."""
+        """Count an item, on its style's level if there is one, and return its marker: dash, number, or nothing."""
         if number not in self._lists:
             return "- "
         levels, starts, counted = self._lists[number]
@@ -290,13 +290,13 @@ _MATH = (
     "{http://purl.oclc.org/ooxml/officeDocument/math}oMath",
 )
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""A second form of a text box, for older programs."""
+"""A second form of a text box for older programs."""
 
 _UNREAD = {"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "tcPr", "trPr", "tblPr", "rubyPr"}
-_STORIES = {"tc", "txbxContent", "body", "footnote", "endnote"}  # no paragraph goes on from one to the next
-_DELETED = {"del", "moveFrom"}  # among the properties of what is deleted
+_STORIES = {"tc", "txbxContent", "body", "footnote", "endnote"}  # no paragraph continues past their end
+_DELETED = {"del", "moveFrom"}  # properties that mark an element as deleted
 _PIECES = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with it
+_FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with this bit set
 _PLAIN_FILLS = {"", "auto", "FFFFFF", "ffffff"}
 
 
@@ -304,7 +304,7 @@ _PLAIN_FILLS = {"", "auto", "FFFFFF", "ffffff"}
 class _Paragraph:
     style: Style
     parts: list[str] = field(default_factory=list)
-    reading: str = ""  # of the characters before, above which it stands (ruby)
+    reading: str = ""  # how the preceding characters are read (ruby)
 
     def add(self, text: str, reading: str = "") -> None:
         if self.reading and not reading:
@@ -327,20 +327,20 @@ class _Run:
 @dataclass(slots=True)
 class _Cell:
     paragraphs: list[str] = field(default_factory=list)
-    plain: bool = False  # some of its text is not bold
+    plain: bool = False  # whether some of its text is not bold
 
 
 class _Story:
-    """Reads a part of the document: its text, its footnotes or its endnotes."""
+    """Reads one part of the document: its main text, footnotes or endnotes."""
 
     def __init__(self, built: TextBuilder, styles: Styles, lists: Lists) -> None:
         self._built, self._styles, self._lists = built, styles, lists
-        self._carried: list[str] = []  # the text of paragraphs whose ends were deleted
-        self._rows: list[Row] | None = None  # of the open table
-        self._cell: _Cell | None = None  # all text in it belongs to it, that of tables too
+        self._carried: list[str] = []  # text of paragraphs whose ends were deleted
+        self._rows: list[Row] | None = None  # rows of the open table
+        self._cell: _Cell | None = None  # the open cell; it gets all text inside, also of nested tables
 
     def read(self, parent: Element, paragraph: _Paragraph | None = None, run: _Run | None = None) -> None:
-        """Read what an element holds, within the paragraph and the run that are open."""
+        """Read the content of an element in the open paragraph and run."""
         for child in parent:
             name = word(child.tag)
             if name in _UNREAD or name.endswith("Change") or child.tag == _FALLBACK:
@@ -369,7 +369,7 @@ class _Story:
             self._carried = []
 
     def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
-        """A part of a paragraph: text, a sign, a formula, or an element that holds some."""
+        """Read a part of a paragraph: text, a symbol, a formula, or an element that contains some."""
         if element.tag in _MATH:
             self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
@@ -384,7 +384,7 @@ class _Story:
             elif run and name == "t":
                 text = symbols_of(run.font, text)
                 if run.raised and _DIGITS.fullmatch(text):
-                    text = text.translate(RAISED)  # "10" and "3" would be 103
+                    text = text.translate(RAISED)  # else "10" and a raised "3" would be 103
             self._add(text, paragraph, run)
 
     def _add(self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = "") -> None:
@@ -401,7 +401,7 @@ class _Story:
             self._end(paragraph, own)
         else:
             paragraph.add("")
-            self._carried = paragraph.parts  # its end was deleted: it and the next one are one paragraph
+            self._carried = paragraph.parts  # its end was deleted, so it continues in the next one
 
     def _end(self, paragraph: _Paragraph, own: Mapping[str, Element]) -> None:
         paragraph.add("")
@@ -418,7 +418,7 @@ class _Story:
             self._built.paragraph(label + text)
 
     def _label(self, style: Style, own: Mapping[str, Element]) -> str:
-        """The number of a paragraph that is an item of a list, which is counted."""
+        """The marker of a paragraph, which is counted if it is a list item; empty if it is not."""
         named, level = value(own.get("numPr"), "w:numId"), value(own.get("numPr"), "w:ilvl")
         number = named or style.number
         if number in ("", "0"):
@@ -459,7 +459,7 @@ class _Story:
 
 
 def _span(element: Element) -> int:
-    """The columns that a property says."""
+    """The number of columns that a property sets."""
     return max(1, whole_number(value(element), MOST_COLUMNS, 1))
 
 
@@ -467,12 +467,12 @@ def _text_of(element: Element) -> str:
     return "" if element is None else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
 
 
-# KeyError for a part that is not there, RuntimeError for one with a password
+# KeyError for a missing part, RuntimeError for one with a password
 _BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, EOFError, OSError)
 
 
 def read_docx(data: bytes) -> TextFile:
-    """Read a Word document; ``ValueError`` if broken or too large, ``ImportError`` without lxml."""
+    """Read a Word document; ``ValueError`` if it is broken or too large, ``ImportError`` without lxml."""
     etree = needed("lxml.etree", "reading DOCX", "files")
     try:
         return _read(Package(archive_of(data)))
@@ -481,8 +481,8 @@ def read_docx(data: bytes) -> TextFile:
     except (etree.XMLSyntaxError, *_BROKEN) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise ValueError(
-            f"got a DOCX that cannot be read ({reason}); expected a whole Word document: open it in a "
-            "word processor and save it again"
+            f"got a DOCX that cannot be read ({reason}); expected a complete Word document: open it "
+            "in a word processor and save it again"
         ) from None
 
 

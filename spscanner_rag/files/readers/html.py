@@ -1,6 +1,6 @@
 """HTML to text: what a page shows, without scripts, styles and markup.
 
-libxml2 (lxml) reads the page and mends what is broken in it.
+libxml2 (lxml) parses the page and repairs broken markup.
 """
 
 import re
@@ -24,15 +24,15 @@ from spscanner_rag.text.extras import needed
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w-]{3,30})", re.IGNORECASE)
 _META_WITHIN = 4096
-# The encodings of the web that Python knows by the same name. Pages that say Latin-1 or ASCII mean Windows-1252.
+# Web encodings that Python knows by the same name. Pages that declare Latin-1 or ASCII mean Windows-1252.
 _ENCODING = re.compile(
     r"utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]|shift_jis|euc-(jp|kr)|gbk|gb2312|gb18030|big5",
     re.IGNORECASE,
 )
 _WINDOWS = re.compile(r"iso-8859-1|latin-?1|(us-)?ascii|windows-1252", re.IGNORECASE)
-_FEED = 2**14  # characters read at a time: the parser notices after each piece that it was stopped
+_FEED = 2**14  # characters fed at a time: only between pieces can the parser be stopped
 DEEPEST = 4_000
-"""Elements within each other; browsers stop at some hundreds. The parser's time grows with depth times size."""
+"""Most nested elements; browsers stop at a few hundred. The parser's time grows with depth times size."""
 
 _UNSEEN = set(
     "head script style template noscript svg canvas iframe object audio video select textarea "
@@ -44,10 +44,10 @@ _PARAGRAPHS = set(
     "body center dialog".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}  # a table with one of these in a cell lays out a page
+_NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}  # a table with one of these in a cell is for page layout
 _SPACE = re.compile(r"[\s\xa0]+")
 _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
-_WHOLE_PAGE = {"html", "body"}  # scripts show them when they are ready
+_WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
 _BANNERS = re.compile(
     r"cookie[-_ ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
     r"|(?:gdpr|ccpa|consent|privacy)[-_ ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
@@ -59,9 +59,9 @@ _BANNERS = re.compile(
 _BANNER_TAGS = {"div", "section", "aside", "dialog", "form", "footer", "p"}
 _STYLED = re.compile(r"^\{\\(?:display|text)style\s*(.*)\}$", re.DOTALL)
 _RAISED = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
-_TEX = re.compile(r"tex\b|math", re.IGNORECASE)  # classes of pictures of formulas
+_TEX = re.compile(r"tex\b|math", re.IGNORECASE)  # classes of images of formulas
 _DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-html"}
-"""Formulas in a second form, for the eye."""
+"""Classes of a second, visual form of formulas."""
 
 _INTEGER = re.compile(r"\s*([+-]?\d{1,9})(?!\d)")
 _LIST_STYLE = re.compile(r"list-style(?:-type)?:([\w-]+)")
@@ -70,7 +70,7 @@ _NUMERALS |= {"lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "0
 
 
 def read_html(data: bytes) -> TextFile:
-    """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
+    """Read a page; ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml."""
     return _HtmlText().read(_tree_of(data)).built.converted()
 
 
@@ -82,7 +82,7 @@ def _tree_of(data: bytes) -> Element:
         for start in range(0, len(page), _FEED):
             parser.feed(page[start : start + _FEED].encode("utf-8", "replace"))
         parser.close()
-    except etree.XMLSyntaxError:  # there is no element and no text
+    except etree.XMLSyntaxError:  # no element and no text
         pass
     except ValueError as error:
         raise ValueError(f"{error}; expected a web page: check that it is the right file") from None
@@ -90,7 +90,7 @@ def _tree_of(data: bytes) -> Element:
 
 
 class _Tree:
-    """A target of lxml's parser. Its own trees end where a page closes ``html``, and below 2,000 elements."""
+    """A target for lxml's parser, whose own trees end at the end tag of ``html``, and 2,000 elements deep."""
 
     def __init__(self) -> None:
         self._builder, self._depth = TreeBuilder(), 0
@@ -112,7 +112,7 @@ class _Tree:
 
 
 def _decoded(data: bytes) -> str:
-    """A page is in the encoding of its byte order mark, or that it names, or UTF-8, or Windows-1252."""
+    """Decode a page by its byte order mark, else by its declared encoding, else as UTF-8 or Windows-1252."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
@@ -129,20 +129,20 @@ def _decoded(data: bytes) -> str:
 
 
 class _HtmlText:
-    """The text of an element, built while its tree is walked."""
+    """Builds the text of an element while walking its tree."""
 
     def __init__(self) -> None:
         self.built = TextBuilder()
-        self.plain = False  # some of the text is not bold
+        self.plain = False  # whether some of the text is not bold
         self._buffer: list[str] = []
-        self._open: Counter[str] = Counter()  # elements by their tags
-        self._markers: dict[Element, str] = {}  # of items of ordered lists
-        self._marker = ""  # before the next paragraph
+        self._open: Counter[str] = Counter()  # number of open elements by tag
+        self._markers: dict[Element, str] = {}  # markers of the items of ordered lists
+        self._marker = ""  # put before the next paragraph
         self._tables: list[list[Row]] = []
-        self._reading: list[str] = []  # of the word before (ruby)
+        self._reading: list[str] = []  # how the previous word is read (ruby)
 
     def read(self, root: Element) -> Self:
-        todo = [(root, True)]  # with whether it begins; a page may be deeper than functions can be
+        todo = [(root, True)]  # and whether it begins; a stack, since a page may be too deep for recursion
         while todo:
             element, begins = todo.pop()
             if begins and not self._start(element):
@@ -150,7 +150,7 @@ class _HtmlText:
                 self._data(element.text or "")
                 todo.append((element, False))
                 todo += [(child, True) for child in reversed(element)]
-                del element[:]  # what was read is not held
+                del element[:]  # free what has been read
                 continue
             if not begins:
                 self._end(element.tag)
@@ -161,7 +161,7 @@ class _HtmlText:
         return self
 
     def _start(self, element: Element) -> bool:
-        """Begin an element; True if nothing in it is left to read."""
+        """Begin an element; True if nothing in it remains to be read."""
         tag = element.tag
         if _is_hidden(tag, element.attrib):
             return True
@@ -213,7 +213,7 @@ class _HtmlText:
         self._buffer.append(text if self._open["pre"] else _SPACE.sub(" ", text))
 
     def _flush(self, *, level: int = 0) -> None:
-        """Add what was collected as a paragraph, a heading or a fence."""
+        """Add the collected text as a paragraph, a heading or a fence."""
         self._end_ruby()
         text, self._buffer = "".join(self._buffer), []
         if self._open["pre"]:
@@ -235,7 +235,7 @@ class _HtmlText:
 
 
 def _is_data(row: Element) -> bool:
-    """False for a row that lays out a page: what it holds are paragraphs."""
+    """False for a row that is for page layout, whose content is paragraphs."""
     stray = "".join([row.text or "", *(cell.tail or "" for cell in row)]).strip()
     return (
         not stray
@@ -261,7 +261,7 @@ def _row(element: Element, *, in_head: bool) -> Row:
 
 
 def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
-    if tag in _UNSEEN:  # MathJax has formulas in scripts
+    if tag in _UNSEEN:  # but MathJax has formulas in scripts
         return tag != "script" or not attributes.get("type", "").startswith("math/tex")
     if tag in _WHOLE_PAGE:
         return False
@@ -278,7 +278,7 @@ def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def _numbers(of: Element) -> dict[Element, str]:
-    """What stands before the items of an ordered list."""
+    """The marker before each item of an ordered list."""
     items = [item for item in of.findall("li") if not _is_hidden("li", item.attrib)]
     backwards = "reversed" in of.attrib
     number = _integer(of.get("start", ""), len(items) if backwards else 1)
@@ -297,7 +297,7 @@ def _integer(text: str, default: int) -> int:
 
 
 def _numerals(attributes: Mapping[str, str], default: str) -> str:
-    """The form of the numbers of a list or an item."""
+    """The number format of a list or an item."""
     style = _LIST_STYLE.search("".join(attributes.get("style", "").split()).lower())
     if style and style[1] in _NUMERALS:
         return _NUMERALS[style[1]]

@@ -1,4 +1,4 @@
-"""What HTML and DOCX write in signs, as text: numbers of lists, characters of symbol fonts, formulas."""
+"""Writes notation of HTML and DOCX as text: numbers of lists, characters of symbol fonts, formulas."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")]
 _ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
-_MOST_LETTERS = 30  # of one number; the larger ones are digits
+_MOST_LETTERS = 30  # letters of one number; larger numbers are written in digits
 
 
 def whole_number(text: str, most: int, default: int = 0) -> int:
-    """The number that an attribute of a file says, no larger than ``most``; ``default`` if it says none."""
+    """The whole number in an attribute, at most ``most``; ``default`` if the attribute is not one."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal()):
         return default
@@ -19,9 +19,9 @@ def whole_number(text: str, most: int, default: int = 0) -> int:
 
 
 def numeral(number: int, form: str, *, repeated: bool = False) -> str:
-    """A number in the form of a list's first: 1, 01, a, A, i or I; digits where the form has no letters for it.
+    """A list number in the format 1, 01, a, A, i or I; in digits if the format has no letters for it.
 
-    After "z" comes "aa", and then "bb" where letters are ``repeated`` (Word), else "ab" (HTML).
+    "z" is followed by "aa", and that by "bb" if letters are ``repeated`` (Word), else by "ab" (HTML).
     """
     found = f"{number:02}" if form == "01" else str(number)
     if form in ("a", "A") and 0 < number <= 26 * _MOST_LETTERS:
@@ -55,7 +55,7 @@ _IN_FONT = re.compile("[\ue000-\uf8ff]")
 
 
 def symbol(font: str, code: str) -> str:
-    """A character by its font and its number, in hexadecimal digits; U+FFFD for one that is not known."""
+    """The character with a hexadecimal number in a font; U+FFFD if it is unknown."""
     known = _FONTS.get(font.lower().strip())
     try:
         number = int(code[:6], 16)
@@ -67,7 +67,7 @@ def symbol(font: str, code: str) -> str:
 
 
 def symbols_of(font: str, text: str) -> str:
-    """The text of a run in Unicode, if its font is one of symbols."""
+    """The text of a run, converted to Unicode if its font is a symbol font."""
     if font.lower() not in _FONTS:
         return text
     return _IN_FONT.sub(lambda match: symbol(font, f"{ord(match[0]):x}"), text)
@@ -75,16 +75,16 @@ def symbols_of(font: str, text: str) -> str:
 
 _SPACE = re.compile(r"\s+")
 _INVISIBLE = dict.fromkeys(range(0x2061, 0x2065))  # function application, times, commas and plus
-_DEEPEST = 100  # elements within each other that are written with their structure
-# The same formula in another language; of Word, what was deleted, codes of fields, and properties, which end so.
+_DEEPEST = 100  # depth of elements up to which their structure is written
+# The same formula in another notation; in Word, deleted text, field codes, and properties (names end in "Pr").
 _UNREAD = ("annotation", "annotation-xml", "}del", "}moveFrom", "}delText", "}instrText", "Pr")
 
 Element = Any
-"""Of lxml or of the standard library."""
+"""An element of lxml or of the standard library."""
 
 
 def formula_text(element: Element) -> str:
-    """A formula on one line; its annotation where there is nothing else."""
+    """A formula on one line; its annotation if there is nothing else."""
     annotations = (each.text or "" for each in element.iterfind(".//{*}annotation"))
     return " ".join("".join(_parts(element, 1)).split()) or " ".join("".join(annotations).split())
 
@@ -105,7 +105,7 @@ def _plain(text: str | None) -> str:
 
 
 def _sign(element: Element, name: str, default: str) -> str:
-    """The character that the properties of an operator or of brackets name (OMML)."""
+    """The character given in the properties of an operator or of brackets (OMML)."""
     found = element.find(f"*/{{*}}{name}")
     if found is None:
         return default
@@ -113,7 +113,7 @@ def _sign(element: Element, name: str, default: str) -> str:
 
 
 def _written(name: str, parts: Sequence[str], element: Element) -> str:
-    """An element by its name in OMML or MathML; of all others, the parts follow each other."""
+    """Write an element by its name in OMML or MathML; for other names, its parts one after the other."""
     match name, parts:
         case "f" | "mfrac", [above, below]:
             return f"{_grouped(above)}/{_grouped(below)}"
@@ -148,5 +148,5 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
 
 
 def _grouped(part: str) -> str:
-    """A part in brackets, unless it is one number or word."""
+    """A part in brackets, unless it is a single number or word, or has brackets."""
     return part if part.replace(".", "", 1).isalnum() or (part[0] == "(" and part[-1] == ")") else f"({part})"

@@ -1,7 +1,7 @@
-"""PDF to text, page by page, without running headers and footers; headings by the size of their letters.
+"""PDF to text, page by page, without running headers and footers; headings are found by font size.
 
-PDFium, Chromium's reader (BSD), says where each character stands and in which letters, and reads a page in a
-third of the time that pypdf takes. It is C++ that reads what strangers wrote, in a process of its own.
+PDFium, Chromium's PDF library (BSD), gives the position and font of each character, and reads a page in a third of
+the time that pypdf takes. It is C++ code that reads untrusted files, so it runs in a separate process.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import HYPHENS, LIGATURES, as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
-_LARGER = 1.15  # times the size of most letters, from which on a line is a heading
+_LARGER = 1.15  # a line with letters this many times the usual size is a heading
 _SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
 
@@ -37,8 +37,8 @@ def read_pdf(
 ) -> TextFile:
     """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdfium2.
 
-    The pages that were read until its process had to end are the text, with a note; see `read_apart`. ``progress``
-    gets the number of pages that were read, and of all.
+    If its process has to end early, the text has the pages read until then, with a note; see `read_apart`.
+    ``progress`` gets the number of pages read and the number of all pages.
     """
     needed("pypdfium2", "reading PDF", "files")
     records: list[Record] = []
@@ -51,7 +51,7 @@ def read_pdf(
 
 
 def converted(first: Record, pages: Sequence[Record]) -> TextFile:
-    """The text of the pages that were read, or a ``ValueError`` that says why there is none."""
+    """The text of the pages that were read; if there is none, a ``ValueError`` that says why."""
     if "locked" in first:
         raise ValueError(
             "got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
@@ -62,13 +62,13 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
     slow = f"the first of {count} pages takes too much time or memory" if count and not pages else ""
     if reason := first.get("broken", slow):
         raise ValueError(
-            f"got a PDF that cannot be read ({reason}); expected a whole one: download it again, or "
+            f"got a PDF that cannot be read ({reason}); expected a complete one: download it again, or "
             "repair it, for example with `qpdf in.pdf out.pdf`"
         )
     unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
     if not any(page["text"].strip() or page.get("values") for page in pages):
         if count and len(unread) == count:
-            raise ValueError(f"got a PDF whose pages, {count}, are all broken; expected one that can be read")
+            raise ValueError(f"got a PDF whose {count} pages are all broken; expected one that can be read")
         raise ValueError(
             f"got a PDF without text on its {count} page{'' if count == 1 else 's'}; expected text: "
             "scanned pages need OCR first, for example `ocrmypdf`"
@@ -81,14 +81,14 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
         notes.append(f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first")
     if len(pages) < count:
         notes.append(
-            f"read {len(pages):,} of {count:,} pages, which took all the time or room for it: split it"
+            f"read {len(pages):,} of {count:,} pages, which took all the allowed time or memory: split the file"
         )
     labels = first["labels"] or [str(number) for number in range(1, count + 1)]
     return _joined(pages, labels, tuple(notes))
 
 
 def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> TextFile:
-    """The pages as one text; a sentence that goes on over a page break is one sentence."""
+    """Join the pages into one text, in which a sentence may continue across a page break."""
     parts: list[str] = []
     starts: list[PageStart] = []
     blocks: list[Block] = []
@@ -114,8 +114,8 @@ def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ..
 
 
 def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArray[np.int32]:
-    """Spans and boxes of the words of a page's body, whose divided words are joined: (n, 6)."""
-    found = array("i")  # 24 bytes a word, of which a book has a million
+    """Spans and boxes of the words of a page's body, with hyphenated words joined: (n, 6)."""
+    found = array("i")  # 24 bytes per word, for a million words in a book
     boxes, cursor = page.get("boxes", ()), 0
     for number, match in enumerate(_WORD.finditer(page["text"])):
         if not span[0] <= match.start() < span[1]:
@@ -123,14 +123,14 @@ def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArr
         word = match.group().translate(LIGATURES)
         start = _SPACE.match(body, cursor).end()  # type: ignore[union-attr]
         cursor = start + len(word)
-        if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:  # it is gone
+        if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:  # the hyphen was removed
             cursor -= 1
         found.extend((offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4]))
     return np.array(found, np.int32).reshape(-1, 6)
 
 
 def _levels(pages: Sequence[Record]) -> dict[float, int]:
-    """The level of a heading by the size of its letters, the largest first; bold ones have negative sizes."""
+    """Heading levels by font size, the largest first; bold fonts have negative sizes."""
     sizes: Counter[float] = Counter()
     for page in pages:
         sizes.update(dict(page.get("sizes", ())))
@@ -147,7 +147,7 @@ def _levels(pages: Sequence[Record]) -> dict[float, int]:
 def _headings(
     body: str, offset: int, marked: Mapping[str, float], levels: Mapping[float, int]
 ) -> list[Block]:
-    """The lines of a page that are headings; several lines of one size, one below the other, are one."""
+    """The headings of a page; consecutive heading lines of one level are one heading."""
     found: list[Block] = []
     start, goes_on = offset, False
     for line in body.split("\n"):
@@ -168,23 +168,23 @@ def _headings(
 
 
 MOST_CHARACTERS = 20_000_000
-"""Of all pages; of 10,000 pages of a book."""
+"""Most characters on all pages together, about 10,000 pages of a book."""
 
 TENTHS = 10
 """Boxes are in tenths of a point."""
 
-_MOST_FIELDS = 1_000  # of a form on a page
-_LONGEST_VALUE = 10_000  # in characters
+_MOST_FIELDS = 1_000  # annotations read per page, form fields included
+_LONGEST_VALUE = 10_000  # characters
 _LONGEST_LABEL = 100
 _LONGEST_HEADING = 150
-_FURTHEST = 10**6  # a box further out, in points, is of a broken page
+_FURTHEST = 10**6  # points; a page with a box further out is broken
 _BOLD = ("bold", "black", "heavy")
-_ENOUGH = 200  # characters that tell how a page is turned
-_HYPHEN = 2  # what PDFium has for a hyphen at the end of a line, whose line break it leaves out
+_ENOUGH = 200  # characters that show how a page is rotated
+_HYPHEN = 2  # PDFium's code for a hyphen at a line end; it leaves out the line break
 
 
 def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
-    """The document, or a record that says why it cannot be opened; it tries the empty password."""
+    """The document, opened with the empty password, or a record that says why it cannot be opened."""
     import pypdfium2
 
     try:
@@ -195,7 +195,7 @@ def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
 
 
 def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
-    """The number and labels of the pages, or why there are none; then each page."""
+    """Yield the number and labels of the pages, or why there are none; then each page."""
     document = opened(data)
     if isinstance(document, dict):
         yield document
@@ -210,7 +210,7 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
             page = document[number]
             found = {**_page(page), "values": _form_values(document.formenv, page)}
             page.close()
-        except Exception:  # MemoryError is one
+        except Exception:  # MemoryError too
             found = {"text": "", "broken_page": True}
         left -= len(found["text"]) + sum(map(len, found.get("values", ())))
         if left < 0:
@@ -219,13 +219,13 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
-    """The text of a page, the boxes of its words, its sizes of letters, and its lines in larger or bold ones.
+    """The text of a page, the boxes of its words, its font sizes, and its lines in larger or bold fonts.
 
-    A word is a run of characters that are no white space; its box is left, bottom, right and top in tenths of a
-    point, all boxes one after another.
+    A word is a run of characters without white space. Its box is left, bottom, right and top in tenths of a point;
+    all boxes are in one flat list.
     """
     letters = _Letters(page.get_textpage())
-    if (turn := letters.turn()) != page.get_rotation():  # lines that lie on their side would be in any order
+    if (turn := letters.turn()) != page.get_rotation():  # sideways lines would come in arbitrary order
         page.set_rotation(turn)
         letters = _Letters(page.get_textpage())
     text, places = _text_of(letters.page)
@@ -253,7 +253,7 @@ def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
 
 
 def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium2
-    """The text of a page, and for each of its characters the number that PDFium has for it."""
+    """The text of a page, and PDFium's index of each of its characters."""
     from pypdfium2.raw import FPDFText_GetUnicode
 
     characters: list[str] = []
@@ -266,7 +266,7 @@ def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium
             places += [number, number]
         elif 0xDC00 <= code < 0xE000 and characters and "\ud800" <= characters[-1] < "\udc00":
             characters[-1] = chr(0x10000 + ((ord(characters[-1]) - 0xD800) << 10) + code - 0xDC00)
-        elif code != 13:  # of a line break
+        elif code != 13:  # the carriage return of a line break
             characters.append(chr(code) if code <= sys.maxunicode else "\ufffd")
             places.append(number)
     return readable("".join(characters)), places
@@ -281,18 +281,18 @@ class _Letters:
         self.name = ctypes.create_string_buffer(200)
 
     def box(self, first: int, last: int) -> list[int]:
-        """The box from one character to another, as high as the letters of their fonts can be."""
+        """The box from one character to another, as high as their fonts allow letters to be."""
         box = self.rectangle
         self.raw.FPDFText_GetLooseCharBox(self.shown, first, box)
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         self.raw.FPDFText_GetLooseCharBox(self.shown, last, box)
         corners = min(left, box.left), min(bottom, box.bottom), max(right, box.right), max(top, box.top)
         if not (corners[0] > -_FURTHEST and corners[1] > -_FURTHEST and max(corners) < _FURTHEST):
-            return [0, 0, 0, 0]  # of a broken page, with NaN perhaps
+            return [0, 0, 0, 0]  # the page is broken; its box may even have NaN
         return [round(TENTHS * corner) for corner in corners]
 
     def turn(self) -> int:
-        """How far most letters are turned, against the clock: 0, 90, 180 or 270 degrees."""
+        """How far most letters are rotated counterclockwise: 0, 90, 180 or 270 degrees."""
         turns: Counter[int] = Counter()
         count = self.page.count_chars()
         for number in range(0, count, count // _ENOUGH + 1):
@@ -310,7 +310,7 @@ class _Letters:
 
 
 def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2; no form is None
-    """What was typed or chosen in the fields of a page, as "name: value", and text that was written on it."""
+    """What was entered in the form fields of a page, as "name: value", and text annotations on it."""
     from pypdfium2 import raw
 
     found: dict[str, None] = {}
@@ -343,10 +343,10 @@ def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of py
 
 
 def _string(read: Callable[..., int]) -> str:
-    """A text of PDFium, which tells its length first; on one line, at most `_LONGEST_VALUE` characters."""
+    """Read a text from PDFium, which first returns its length; one line of at most `_LONGEST_VALUE` characters."""
     from pypdfium2.raw import FPDF_WCHAR
 
-    length = read(None, 0)  # in bytes, with a zero at the end
+    length = read(None, 0)  # in bytes, with the final zero
     buffer = ctypes.create_string_buffer(length)
     read(ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), length)
     text = buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Passages shown on the pages of a PDF: as pictures for a page, and as highlights with notes in a copy."""
+"""Shows passages on the pages of a PDF: as pictures for a web page, and as highlights with notes in a copy."""
 
 import base64
 import ctypes
@@ -18,20 +18,20 @@ from spscanner_rag.text.word_boxes import Box
 
 MOST_PAGES = 10
 MOST_PIXELS = 1_600_000
-"""Of one page: a sheet of A4 at 130 dots an inch."""
+"""Most pixels of a page: a sheet of A4 at 130 dots per inch."""
 
 MOST_BYTES = 8 * 2**20
-"""Of all pictures, in base64; a page of more than an eighth of it is drawn half as large, or else left out."""
+"""Most bytes of all pictures, in base64. A page over an eighth of it is drawn at half size, or else left out."""
 
 SECONDS = 10.0
-_LARGEST_SCALE = 1.8  # pixels for a point
-_LONGEST = 8_000  # pixels of a side
+_LARGEST_SCALE = 1.8  # pixels per point
+_LONGEST = 8_000  # most pixels of a side
 
 
 class Picture(NamedTuple):
-    """A page, and the rectangles of passages on it: their number, left, top, width and height in pixels."""
+    """A page, and its rectangles of passages: the passage's number, then left, top, width and height in pixels."""
 
-    number: int  # of the page, from 1
+    number: int  # of the page, counted from 1
     width: int
     height: int
     png: str  # in base64
@@ -41,9 +41,9 @@ class Picture(NamedTuple):
 def pictures_of(
     data: bytes, passages: Sequence[Sequence[Box]], check: Callable[[], None] | None = None
 ) -> list[Picture]:
-    """Draw the pages of the first passages that have boxes, in the order of the pages; may be fewer, or none.
+    """Draw the pages of the first passages that have boxes, in page order; some or all pages may be missing.
 
-    ``check`` is called meanwhile, and may raise to end it.
+    ``check`` is called meanwhile, and may raise an exception to stop drawing.
     """
     placed = [(box, number) for number, boxes in enumerate(passages) for box in boxes]
     pages = list(dict.fromkeys(box.page for box, _ in placed))[:MOST_PAGES]
@@ -59,7 +59,7 @@ def pictures_of(
 
 
 def _drawn(data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]) -> Iterator[Record]:
-    """A record for each page that can be drawn."""
+    """Yield a record for each page that can be drawn."""
     document = opened(data)
     if isinstance(document, dict):
         return
@@ -68,7 +68,7 @@ def _drawn(data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]) -> Iterat
         for share in (1.0, 0.5):
             try:
                 picture = _picture(document[number - 1], boxes, share)
-            except Exception:  # of a broken page; MemoryError is one
+            except Exception:  # a broken page; MemoryError too
                 break
             if len(picture["png"]) <= MOST_BYTES // 8:
                 yield {"number": number, **picture}
@@ -88,7 +88,7 @@ def _picture(page: Any, boxes: Sequence[Sequence[float]], share: float) -> dict[
 
 
 def _on(page: Any, width: int, height: int, x: float, y: float) -> tuple[int, int]:  # noqa: ANN401 - of pypdfium2
-    """A point of a page, which may be turned or cut, on its picture."""
+    """Where a point of a page, which may be rotated or cropped, is on its picture."""
     from pypdfium2 import raw
 
     left, top = c_int(), c_int()
@@ -97,7 +97,7 @@ def _on(page: Any, width: int, height: int, x: float, y: float) -> tuple[int, in
 
 
 def _png(bitmap: Any) -> str:  # noqa: ANN401 - of pypdfium2
-    """A bitmap of red, green and blue as a PNG in base64; most pages have no colours, which makes it a third."""
+    """An RGB bitmap as a PNG in base64; most pages have no colours, and are written in grey, a third as large."""
     pixels, width, height, stride = bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride
     rows = [pixels[at : at + 3 * width] for at in range(0, height * stride, stride)]
     grey = all(row[::3] == row[1::3] == row[2::3] for row in rows)
@@ -128,12 +128,12 @@ class Mark(NamedTuple):
 
 
 def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, tuple[str, ...]]:
-    """A PDF with marks on its pages, and what has to be said about it.
+    """Copy a PDF with marks on its pages, and return the copy and notes for the user.
 
     Raises
     ------
     ValueError
-        If it cannot be opened, is encrypted against notes, or takes too long.
+        If the PDF cannot be opened, its encryption forbids notes, or it takes too long.
     ImportError
         Without pypdfium2.
     """
@@ -151,7 +151,7 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
 
 
 def _copied(data: bytes, *asked: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """A record of the copy, or of why there is none."""
+    """Yield one record, with the copy or with the reason why there is none."""
     from pypdfium2 import raw
 
     marks = [Mark([Box(*box) for box in boxes], *further) for boxes, *further in asked]
@@ -177,7 +177,7 @@ def _copied(data: bytes, *asked: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _annotate(raw: Any, page: Any, kind: int, boxes: Sequence[Box], note: str, strength: float) -> None:  # noqa: ANN401 - of pypdfium2
-    """Add a note, or a highlight with a quad for each box, and its text."""
+    """Add a note, or a highlight with a quadrilateral for each box, and its text."""
     annotation = raw.FPDFPage_CreateAnnot(page, kind)
     if not annotation:
         raise MemoryError("no annotation can be made")

@@ -1,4 +1,4 @@
-"""Markdown, tables, logs and talk as they are, with blocks at the file's positions; subtitles become turns."""
+"""Reads Markdown, tables, logs and transcripts unchanged, with their blocks; subtitles become turns."""
 
 import csv
 import html
@@ -18,7 +18,7 @@ _TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({NAME})\]?:[ \t]+(?=\S)")
 _SENTENCE_ENDS = tuple('.!?…"”')
 _LONG_TURN, _LONG_UNKNOWN = 600, 200
-"""A turn goes on to the end of a sentence behind so many characters; one of an unknown speaker is short."""
+"""A turn longer than so many characters ends with its sentence; turns of unknown speakers are shorter."""
 
 
 class _Cue(NamedTuple):
@@ -28,7 +28,7 @@ class _Cue(NamedTuple):
 
 
 def read_subtitles(data: bytes) -> TextFile:
-    """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8."""
+    """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8 or UTF-16."""
     turns: list[_Cue] = []
     for cue in _cues(decoded(data)):
         if turns and _goes_on(turns[-1], cue):
@@ -50,7 +50,7 @@ def _goes_on(turn: _Cue, cue: _Cue) -> bool:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """What is said at which time; a speaker goes on until another one is named."""
+    """Yield what is said at each time; a speaker continues until another one is named."""
     speaker = last = ""
     for time, lines in _timed(text):
         for line in lines:
@@ -60,7 +60,7 @@ def _cues(text: str) -> Iterator[_Cue]:
                 if match := _SPEAKER.match(said):
                     voice, said = match[1], said[match.end() :]
                 speaker = voice or speaker
-                if said and said != last:  # captions that roll repeat their lines
+                if said and said != last:  # rolling captions repeat their lines
                     yield _Cue(time, speaker, said)
                 last = said or last
 
@@ -80,7 +80,7 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
             time, lines, ended = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}", [], False
         elif not line:
             ended = True
-        elif not ended:  # behind a blank line there are numbers, names of cues, and notes
+        elif not ended:  # after a blank line come numbers, names of cues, and notes
             if line.isdecimal() and _TIMING.match(text, match.end()):
                 continue
             lines.append(line)
@@ -89,14 +89,14 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def read_text(data: bytes) -> TextFile:
-    """Read plain text, as it is; ``ValueError`` if it is not UTF-8."""
+    """Read plain text unchanged; ``ValueError`` if it is not UTF-8 or UTF-16."""
     text = decoded(data)
     return TextFile("", text, turns_of(text))
 
 
 _DELIMITERS = ",;\t|"
-_LOOKED_AT = 20  # lines, for the delimiter, and rows, for the header
-_MOST_LINES = 50  # of a row; a longer one has a quotation mark that is never closed
+_LOOKED_AT = 20  # lines that decide the delimiter, and rows that decide the header
+_MOST_LINES = 50  # lines of a row; a longer one has an unclosed quotation mark
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_.-]*")
 _NUMBER = re.compile(r"[\s$€£+(-]*\d")
 
@@ -108,7 +108,7 @@ def read_table(data: bytes) -> TextFile:
     text = decoded(data)
     rows = _rows(text)
     looked_at = list(islice(rows, _LOOKED_AT))
-    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # "sep=;" (Excel) too
+    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # also Excel's "sep=;"
     first = looked_at[len(titles) :]
     header = first[0][:2] if first and looks_named([row[2] for row in first], fewest=2) else None
     blocks = [Block(start, end, "row") for start, end, _ in titles]
@@ -124,7 +124,7 @@ def read_table(data: bytes) -> TextFile:
 def read_log(data: bytes) -> TextFile:
     """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
 
-    An entry is a line with the indented ones below; where entries begin with a time, with all those without one.
+    An entry is a line and the indented lines below it or, if entries begin with a time, all lines without one.
     """
     text = decoded(data)
     blocks: list[Block] = []
@@ -143,7 +143,7 @@ def read_log(data: bytes) -> TextFile:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    """The rows; after one that cannot be told, every line is a row."""
+    """Yield the rows; after one that cannot be parsed, every line is a row."""
     read_to = 0
 
     def lines() -> Iterator[str]:
@@ -155,7 +155,7 @@ def _rows(text: str) -> Iterator[Row]:
     start, last_line = 0, 0
     first = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
     counts = {sign: sorted(line.count(sign) for line in first) for sign in _DELIMITERS}
-    # the sign that most rows have most often
+    # the delimiter that occurs most often in most rows
     table = csv.reader(lines(), delimiter=max(counts, key=lambda sign: counts[sign][len(first) // 4 :][:1]))
     try:
         for cells in table:
@@ -175,7 +175,7 @@ def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]
 
 
 def _differs(rows: Sequence[Sequence[str]]) -> bool:
-    """True if a column has numbers below a name, or other words below one such as "first_name"."""
+    """True if a column has numbers below a name, or ordinary words below an identifier such as "first_name"."""
     for column, name in enumerate(rows[0]):
         below = [row[column] for row in rows[1:] if column < len(row) and row[column].strip()]
         if below and not _NUMBER.match(name) and all(map(_NUMBER.match, below)):
@@ -193,13 +193,13 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)
 
 
 def read_markdown(data: bytes) -> TextFile:
-    """Read a Markdown file; ``ValueError`` if it is not UTF-8."""
+    """Read a Markdown file; ``ValueError`` if it is not UTF-8 or UTF-16."""
     text = decoded(data)
     return TextFile("", text, tuple(blocks_of(text)))
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of CommonMark with GitHub's tables, in order and disjoint; inline markup is not read."""
+    """The blocks of CommonMark with GitHub's tables, in order and disjoint; inline markup is not parsed."""
     from markdown_it import MarkdownIt
 
     begin, blocks = 0, []
@@ -231,10 +231,10 @@ def _blocks(text: str, starts: Sequence[int], tokens: Sequence["Token"]) -> Iter
                 yield Block(*span(first, stop), "heading", level=int(token.tag[1:]), title=title)
             case "fence" | "code_block":
                 yield Block(*span(first, stop), "fence")
-            case "paragraph_open" if token.level:  # of a list or a quotation
+            case "paragraph_open" if token.level:  # in a list or a quotation
                 yield Block(*span(first, stop), "item")
             case "thead_open":
                 header = span(first, stop)
-                yield Block(*span(first, stop + 1), "header")  # with the dashes below
+                yield Block(*span(first, stop + 1), "header")  # and the dashes below it
             case "tr_open" if starts[first] > header[0]:
                 yield Block(*span(first, stop), "row", header=header)

@@ -1,4 +1,4 @@
-"""A builder of one text from paragraphs, headings, fences and tables, and its parts: plain text, merged cells."""
+"""Builds one text from paragraphs, headings, fences and tables; decodes plain text, and places merged cells."""
 
 import re
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
-LONGEST_TITLE = 300  # a longer heading, in characters, is a paragraph in large letters
-LONGEST_ROW = 2_000  # a longer row, in characters, lays out a page; its cells are paragraphs
+LONGEST_TITLE = 300  # characters; a longer heading is taken as a paragraph in large letters
+LONGEST_ROW = 2_000  # characters; a longer row is for page layout, so its cells become paragraphs
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD for zero characters and lone surrogates, which no file can hold."""
+    """The text with U+FFFD in place of zero characters and lone surrogates, which no text file can contain."""
     return _UNREADABLE.sub("\ufffd", text)
 
 
 def decoded(data: bytes) -> str:
-    """UTF-8 without its byte order mark, or UTF-16 with one; ``ValueError`` for all else, binary data included."""
+    """Decode UTF-8, with or without a byte order mark, or UTF-16 with one; ``ValueError`` for all else."""
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
     try:
         zero = data.find(b"\0") if encoding == "UTF-8" else -1
@@ -40,7 +40,7 @@ def decoded(data: bytes) -> str:
 
 
 class TextBuilder:
-    """Collects the parts of a text, in order."""
+    """Collects the parts of a text in order."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -70,21 +70,21 @@ class TextBuilder:
             self._blocks.append(Block(*span, "heading", level=level, title=title))
 
     def fence(self, text: str) -> None:
-        """Add text that is no prose."""
+        """Add text that is not prose, such as code."""
         self._blocks.append(Block(*self._append(text, BETWEEN_PARAGRAPHS), "fence"))
 
     def turn(self, label: str, text: str, *, after: str) -> None:
-        """Add what somebody says, behind a label of time and speaker."""
+        """Add a speaker's words after a label with time and speaker."""
         start, end = self._append(f"{label}{after}{text}", BETWEEN_ROWS)
         self._blocks.append(
             Block(start, end, "turn", header=(start, start + len(label + after.rstrip())), title=label)
         )
 
     def table(self, rows: Sequence[Sequence[str]], is_header: Sequence[bool], *, first_names: bool) -> None:
-        """Add the rows of a table; cells of one that is no row of data are paragraphs.
+        """Add the rows of a table; the cells of a row that is not data become paragraphs.
 
-        Headers that follow each other are one, for the rows below. ``first_names``: the first row is read with
-        the others, though it is none.
+        Consecutive header rows are one header for the rows below. ``first_names``: the first row is not a header,
+        but the other rows are read with it as if it were.
         """
         header: tuple[int, int] | None = None
         gap, last_is_header = BETWEEN_PARAGRAPHS, False
@@ -109,7 +109,7 @@ class TextBuilder:
                 header = (start, end)
 
     def converted(self) -> TextFile:
-        """The text and its blocks; a header without rows is a row."""
+        """Return the text and its blocks; a header without rows becomes a row."""
         used = {block.header for block in self._blocks}
         blocks = (
             block._replace(kind="row")
@@ -121,41 +121,41 @@ class TextBuilder:
 
 
 MOST_COLUMNS, MOST_ROWS = 1_000, 65_534
-"""That a cell may span, as HTML says."""
+"""The most that a cell may span, by the HTML standard."""
 
-_LONGEST_NAME = 60  # of a column, in characters
+_LONGEST_NAME = 60  # characters of a column's name
 _FEWEST_NAMED = 3
-"""A first row without a mark may name columns if there are so many: two are often label and value."""
+"""An unmarked first row may name columns if there are at least so many: two are often label and value."""
 
 _WITH_NUMBER = re.compile(r"\d")
 _NUMBERED = re.compile(r"(?:19|20)\d\d|[^\W\d]+[ _]?\d")  # a year, or a name as in "line 2"
 _FREE, _SHARE = 60, 8
-"""Merged cells may fill so many characters in a table, and so many times the length of its text."""
+"""Merged cells may add this many characters to a table, plus this many times the length of its text."""
 
 
 class Cell(NamedTuple):
-    """A cell of a row as its file has it."""
+    """A cell of a row, as it is in the file."""
 
     text: str
-    columns: int = 1  # that it spans
+    columns: int = 1  # that the cell spans
     rows: int = 1
-    goes_on: bool = False  # it is the rest of the cell above
+    goes_on: bool = False  # whether it continues the cell above
 
 
 @dataclass(slots=True)
 class Row:
-    """A row as its file has it."""
+    """A row, as it is in the file."""
 
     cells: list[Cell] = field(default_factory=list)
-    marked: bool = False  # as a header
+    marked: bool = False  # marked as a header
     strong: bool = True  # bold or shaded
     deleted: bool = False
 
 
 def _placed(rows: Sequence[Row]) -> list[list[str]]:
-    """The cells of rows under their columns: what spans rows is in each, what spans columns in the first."""
+    """The cells of rows by column: a cell that spans rows is repeated, one that spans columns is in the first."""
     placed: list[list[str]] = []
-    hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, rows for which it goes on
+    hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, number of rows that still repeat it
     left = _FREE
     for row in rows:
         left += _SHARE * sum(len(cell.text) for cell in row.cells)
@@ -185,21 +185,21 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
 def add_table(
     built: TextBuilder, rows: Sequence[Row], *, first_row_differs: bool = False, marked_again: bool = False
 ) -> None:
-    """Add the rows of a table, with those as header that are marked so or look so; without deleted rows.
+    """Add a table's rows, except deleted ones; its header is the rows that are marked as one or look like one.
 
-    ``marked_again``: the table may have further headers, each for the rows below it.
+    ``marked_again``: marked rows further down are headers for the rows below them.
     """
     rows = [row for row in rows if not row.deleted]
     placed = _placed(rows)
     marked = len(list(takewhile(lambda row: row.marked, rows)))
-    # a table of nothing but headers has none
+    # if every row is a header, none is
     headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(len(rows), 1)
     is_header = [number < headers or (marked_again and row.marked) for number, row in enumerate(rows)]
     built.table(placed, is_header, first_names=not headers and looks_named(placed))
 
 
 def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
-    """How many rows look like a header: those with merged cells, and the next; but "Name:" is label and value."""
+    """Count the rows that look like a header: bold, up to the first without merged cells, before any "Name:"."""
     if all(row.strong for row in rows):
         return 0
     for number, (row, texts) in enumerate(zip(rows, placed, strict=True)):
@@ -211,7 +211,7 @@ def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
 
 
 def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> bool:
-    """True if the first row may name the columns of the others: short words, no numbers but years."""
+    """True if the first row may name the columns: short distinct texts, without numbers except years."""
     first = rows[0] if len(rows) > 1 else ()
     return (
         len(set(first)) == len(first) >= fewest

@@ -165,7 +165,7 @@ def test_a_budget_ends_it_a_larger_one_goes_on(run: Run, data: Path, script: Pat
     )  # fmt: skip
     told = run(*command, "--max-requests", 5)
     assert told.code == 3
-    assert "ended early: the limit of 5 requests is reached; the same command goes on" in told.err
+    assert "ended early: the limit of 5 requests is reached; the same command resumes" in told.err
     assert asked(script) == 5
     failed = [line for line in read_lines(out / "answers.jsonl") if line["answer"] is None]
     assert failed

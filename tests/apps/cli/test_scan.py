@@ -239,7 +239,7 @@ def test_bad_files_are_one_line_and_nothing_is_written(
 
 def test_no_files_and_outputs_that_are_documents(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:
     (tmp_path / "empty").mkdir()
-    scan(tmp_path / "empty").refuses("got a folder of which nothing can be read")
+    scan(tmp_path / "empty").refuses("got a folder in which nothing can be read")
     scan(tmp_path / "absent").refuses("no such file")
     scan(document, "--out", document).refuses("got a document to scan")
     scan(document, document, "--text-out", tmp_path / "new").refuses("got 2 documents; expected a single one")

@@ -46,7 +46,7 @@ def test_exit_codes(run: Run, stories: Path, tmp_path: Path) -> None:
         "synthesize", stories, "--out", tmp_path / "early", *QUICK, "--max-requests", "12", "--workers", "1"
     )
     assert early.code == 3
-    assert "ended early: the limit of 12 requests is reached; the same command goes on" in early.out
+    assert "ended early: the limit of 12 requests is reached; the same command resumes" in early.out
     assert run("synthesize", stories, "--out", tmp_path / "early", *QUICK).code == 0
     (tmp_path / "refuse.py").write_text("def model(prompt):\n    return 'I am sorry, I cannot.'\n")
     none = run(

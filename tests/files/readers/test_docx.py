@@ -77,7 +77,9 @@ def test_another_name_of_the_main_part_and_the_strict_form() -> None:
 def test_a_broken_file_is_told_in_one_line() -> None:
     whole = docx(paragraph("Text."))
     for data in (whole[:200], whole[:-30], docx("<w:p>"), docx(main="no")):
-        with pytest.raises(ValueError, match=r"^got a DOCX that cannot be read \(.*expected a whole") as told:
+        with pytest.raises(
+            ValueError, match=r"^got a DOCX that cannot be read \(.*expected a complete"
+        ) as told:
             read_docx(data)
         assert "\n" not in str(told.value)
 

@@ -201,7 +201,7 @@ def test_a_pdf_that_takes_too_long_is_read_in_part(pdf_of: PdfOf, monkeypatch: p
     monkeypatch.setattr("spscanner_rag.files.readers.pdf.MOST_CHARACTERS", 6)
     found = read_here(data)
     assert found.text == "One."
-    assert found.notes == ("read 1 of 2 pages, which took all the time or room for it: split it",)
+    assert found.notes == ("read 1 of 2 pages, which took all the allowed time or memory: split the file",)
 
 
 def test_damaged_files_are_read_or_told_in_one_line(pdf_of: PdfOf, capfd: pytest.CaptureFixture[str]) -> None:

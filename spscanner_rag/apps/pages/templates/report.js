@@ -5,12 +5,12 @@
   const best = document.querySelector("mark[data-rank='1']");
   const at = document.querySelector(".at");
   const narrow = matchMedia("(max-width: 760px)");
-  let current = null; // the pick that was last gone to
+  let current = null; // the last visited pick
 
   const scrolls = () => (getComputedStyle(main).overflowY === "auto" ? main : document.scrollingElement);
   const linked = (selector, id) => document.querySelector(`${selector}[href="#${id}"]`);
 
-  // A PDF is shown as its pages, or as its text; a pick that is on no picture, in the text.
+  // A PDF is shown as its pages or as its text; a pick that is on no picture is shown in the text.
   const drawn = (mark) => [...document.querySelectorAll(`figure [data-mark="${mark.id}"]`)];
   function view(name) {
     if (!document.querySelector("figure")) return;
@@ -40,7 +40,7 @@
     if (!pictures.length) view("text");
     const shown = (document.body.dataset.view === "pages" && pictures[0]) || mark;
     const settle = () => shown.scrollIntoView({ block: "center", inline: "nearest" });
-    settle(); // the blocks that come into view are laid out only now, which may move the pick
+    settle(); // blocks are laid out only as they come into view, which may move the pick
     requestAnimationFrame(settle);
   }
 
@@ -64,7 +64,7 @@
     keys[event.key]();
   });
 
-  // The text at a share of a document: blocks begin at known characters.
+  // The block at a character of a document, and the share of the block before that character.
   function blockAt(article, character) {
     const blocks = [...article.querySelectorAll("[data-at]")];
     let low = 0;
@@ -107,7 +107,7 @@
     return undefined;
   });
 
-  // Where the window stands in each document.
+  // Show on each strip which part of the document is in view.
   function mark_position() {
     const view = main.getBoundingClientRect();
     const top = Math.max(view.top, document.querySelector(".guide").getBoundingClientRect().bottom);
@@ -147,11 +147,11 @@
   addEventListener("popstate", arrive);
   for (const hidden of document.querySelectorAll(".steps[hidden]")) hidden.hidden = false;
   function begin() {
-    view(narrow.matches ? "text" : "pages"); // a page's letters are too small there
+    view(narrow.matches ? "text" : "pages"); // on a narrow screen, a page's letters are too small
     if (current) show(current);
     else if (!arrive() && best) go(best, false);
   }
-  narrow.onchange = begin; // a frame may get its width after this has run
+  narrow.onchange = begin; // a frame may get its width only later
   begin();
   if (scrolls() === main) main.focus({ preventScroll: true }); // so that its keys scroll the document
   mark_position();
