@@ -4,10 +4,10 @@
 
     uvicorn --app-dir examples async_server:app        # then: /search?q=Who+is+Sir+Walter
 
-With more workers (uvicorn's --workers), each loads its own scanner. Servers that load first and fork then
-(gunicorn --preload) share one, and each worker computes with one thread: docs/langchain.md, "Several processes".
+With several workers (uvicorn's --workers), each loads its own scanner. If a server loads the app before it forks
+(gunicorn --preload), workers share one, and each computes with one thread: docs/langchain.md, "Several processes".
 
-As a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
+Run as a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
 
     pip install ".[langchain]"
     python examples/async_server.py
@@ -50,7 +50,7 @@ async def app(scope: Message, receive: Receive, send: Send) -> None:
     gone = asyncio.ensure_future(_hung_up(receive))
     await asyncio.wait({scan, gone}, return_when=asyncio.FIRST_COMPLETED)
     for task in (gone, scan):
-        task.cancel()  # a task that is done ignores this; the other one ends, and the scan with it
+        task.cancel()  # a finished task ignores this; the other one ends, and with it the scan
     (found,) = await asyncio.gather(scan, return_exceptions=True)
     if isinstance(found, asyncio.CancelledError):
         return

@@ -66,7 +66,7 @@ def vector_retriever(document: Document) -> BaseRetriever:
 
 
 def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
-    """The context that the language model gets, and its answer."""
+    """Return the context that the language model gets, and its answer."""
     contexts: list[str] = []
 
     def joined(found: list[Document]) -> str:

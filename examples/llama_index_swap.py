@@ -68,7 +68,7 @@ def vector_retriever(document: Document) -> BaseRetriever:
 
 
 def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
-    """The context that the language model gets, and its answer."""
+    """Return the context that the language model gets, and its answer."""
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(max_tokens=4))
     response = engine.query(question)
     return "\n---\n".join(found.node.get_content() for found in response.source_nodes), str(response)

@@ -36,10 +36,10 @@ QUESTION = "What may one write with in the local history room?"
 
 
 def best_sentences(scorer: Scorer, question: str, pages: list[dict[str, str]], top_k: int) -> list[str]:
-    """The best sentences of all pages, each with the title of its page."""
+    """Return the best sentences of all pages, each with the title of its page."""
     cuts = [segment(scorer, page["text"]) for page in pages]
     requests = [(question, page["text"], units) for page, units in zip(pages, cuts, strict=True)]
-    # Words are counted over the whole collection, so that scores of different pages compare.
+    # Words are counted over the whole collection, so that scores of different pages are comparable.
     scores = score_batch(scorer, requests, collection=words_together(scorer, cuts))
     found = [
         (-logit, number, f"{page['title']}: {' '.join(page['text'][unit.start : unit.end].split())}")
@@ -52,7 +52,7 @@ def best_sentences(scorer: Scorer, question: str, pages: list[dict[str, str]], t
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("question", nargs="?", default=QUESTION)
-    parser.add_argument("--top-k", type=int, default=5, help="how many sentences each finds")
+    parser.add_argument("--top-k", type=int, default=5, help="how many sentences each retriever finds")
     arguments = parser.parse_args()
     pages = [json.loads(line) for line in PAGES.read_text(encoding="utf-8").splitlines()]
     retrievers: dict[str, Scorer] = {

@@ -2,8 +2,8 @@ r"""Converts public question files, from clones of their repositories, to questi
 
     python examples/data/convert.py qmsum QMSum/data/ALL/val --out qmsum-dev.jsonl
 
-It prints a digest of the ids, texts, questions and evidence. README.md beside it has the repository, commit and
-path of each source, and the digest of what docs/results.md was measured on.
+It prints a digest of the ids, texts, questions and evidence. README.md in this folder has the repository, commit
+and path of each source, and the digest of the file that docs/results.md was measured on.
 """
 
 import argparse
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 
 def joined(parts: Iterable[str], between: str) -> tuple[str, list[Span]]:
-    """Parts as one text, and the span of each."""
+    """Join parts to one text, and return it with the span of each part."""
     text, spans = "", []
     for part in parts:
         text += between if spans else ""
@@ -31,7 +31,7 @@ def joined(parts: Iterable[str], between: str) -> tuple[str, list[Span]]:
 
 
 def qmsum(folder: Path) -> Iterator[Line]:
-    """Meetings of QMSum, a file each: specific queries and topics, whose evidence is turns of speakers."""
+    """Convert meetings of QMSum, one per file. The evidence for specific queries and topics is speakers' turns."""
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         turns = [f"{turn['speaker']}: {turn['content']}" for turn in record["meeting_transcripts"]]
@@ -50,7 +50,7 @@ def qmsum(folder: Path) -> Iterator[Line]:
 
 
 def hotpotqa(file: Path) -> Iterator[Line]:
-    """Ten articles, joined, for each question of HotpotQA; its evidence is the supporting sentences."""
+    """Join the ten articles of each HotpotQA question to a document; its evidence is the supporting sentences."""
     for record in json.loads(file.read_text(encoding="utf-8")):
         parts: list[str] = []
         places: dict[tuple[str, int], int] = {}
@@ -71,7 +71,7 @@ def hotpotqa(file: Path) -> Iterator[Line]:
 
 
 def limit(folder: Path) -> Iterator[Line]:
-    """LIMIT-small: all persons in one document, each of whom is evidence of what is asked about their likings."""
+    """Convert LIMIT-small: one document of all persons; evidence for a question is the persons who like it."""
 
     def lines(name: str) -> list[Line]:
         return [json.loads(each) for each in (folder / name).read_text(encoding="utf-8").splitlines()]
@@ -92,7 +92,7 @@ def limit(folder: Path) -> Iterator[Line]:
 
 
 def squad(file: Path) -> Iterator[Line]:
-    """Whole articles of SQuAD 1.1 or 2.0; the evidence is the first of the answers."""
+    """Convert whole articles of SQuAD 1.1 or 2.0; the evidence is the first of the answers."""
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
         text, spans = joined((paragraph["context"] for paragraph in article["paragraphs"]), "\n\n")
         questions = []
@@ -110,8 +110,8 @@ def squad(file: Path) -> Iterator[Line]:
 
 
 def timeqa(file: Path) -> Iterator[Line]:
-    """Articles of TimeQA's questions by people; its tokens are joined again, and the answers' places with them."""
-    pages: dict[str, list[Line]] = {}  # an article is there for each relation that is asked for
+    """Convert the articles of TimeQA's human questions: join the tokens and adjust the answers' positions."""
+    pages: dict[str, list[Line]] = {}  # an article has a record for each relation that is asked about
     for record in json.loads(file.read_text(encoding="utf-8")):
         pages.setdefault(record["link"], []).append(record)
     for link, records in pages.items():
@@ -137,16 +137,16 @@ def timeqa(file: Path) -> Iterator[Line]:
 
 
 APART = re.compile(r" (?=[.,;:!?%)\]](?: |$))|(?<=[(\[]) ")
-"""The spaces before and after punctuation that are between TimeQA's tokens and not in its articles."""
+"""The spaces before and after punctuation that TimeQA's tokens add and its articles do not have."""
 
 
 def closed(paragraph: str, place: int) -> int:
-    """Where a place of a paragraph is once those spaces are out."""
+    """Return the position in a paragraph once these spaces are removed."""
     return place - sum(gap.start() < place for gap in APART.finditer(paragraph))
 
 
 def fairytaleqa(folder: Path) -> Iterator[Line]:
-    """Stories of FairytaleQA, given the questions of a split; the evidence is the sections that each names."""
+    """Convert stories of FairytaleQA from a split's questions; evidence is the sections that a question names."""
     for path in sorted(folder.glob("*-questions.csv")):
         name = path.name.removesuffix("-questions.csv")
         sections = table(folder.parents[1] / "section-stories" / folder.name / f"{name}-story.csv")
@@ -165,7 +165,7 @@ def fairytaleqa(folder: Path) -> Iterator[Line]:
 
 
 def evidence_inference(split: Path) -> Iterator[Line]:
-    """Trial papers of Evidence Inference, given the ids of a split; only what both annotators hold valid."""
+    """Convert trial papers of Evidence Inference from a split's ids; keep only what both annotators hold valid."""
     folder = split.parent.parent
     prompts = {each["PromptID"]: each for each in table(folder / "prompts_merged.csv")}
     marked: dict[str, list[Line]] = {}
@@ -182,7 +182,7 @@ def evidence_inference(split: Path) -> Iterator[Line]:
             )
             quoted = text[max(start, 0) : end]
             if start < 0 or quoted.split() != each["Annotations"].split():
-                continue  # the authors' offsets do not hold everywhere
+                continue  # some of the authors' offsets are wrong
             span = (start + len(quoted) - len(quoted.lstrip()), start + len(quoted.rstrip()))
             own = questions.setdefault(each["PromptID"], {
                 "qid": each["PromptID"],
@@ -198,7 +198,7 @@ def evidence_inference(split: Path) -> Iterator[Line]:
 
 
 def quotesum(file: Path) -> Iterator[Line]:
-    """The passages of a question of QuoteSum; its evidence is what people's summaries quote: "[ 2 words ]"."""
+    """Convert the passages of each QuoteSum question; evidence is what people's summaries quote: "[ 2 words ]"."""
     summaries: dict[str, list[Line]] = {}
     for row in file.read_text(encoding="utf-8").splitlines():
         record = json.loads(row)
@@ -219,7 +219,7 @@ def quotesum(file: Path) -> Iterator[Line]:
 
 
 def tatqa(file: Path) -> Iterator[Line]:
-    """Notes of TAT-QA and their table, "a | b"; the evidence is the authors' mapping to characters and cells."""
+    """Convert TAT-QA's notes and table, "a | b"; evidence is the authors' mapping to characters and cells."""
     for record in json.loads(file.read_text(encoding="utf-8")):
         notes = sorted(record["paragraphs"], key=lambda note: note["order"])
         rows = record["table"]["table"]
@@ -246,7 +246,7 @@ def tatqa(file: Path) -> Iterator[Line]:
 
 
 def medquad(folder: Path) -> Iterator[Line]:
-    """A page for each topic of MedQuAD that has answers, which are the evidence of their questions."""
+    """Convert each topic of MedQuAD that has answers to a page; the evidence for a question is its answer."""
     for path in sorted(folder.glob("*_QA*/*.xml")):
         page = ElementTree.parse(path).getroot()
         pairs = []
@@ -264,13 +264,13 @@ def medquad(folder: Path) -> Iterator[Line]:
 
 
 def table(file: Path) -> list[Line]:
-    """The rows of a CSV file by the names of its columns."""
+    """Return the rows of a CSV file as dictionaries by column name."""
     with file.open(encoding="utf-8-sig", newline="") as rows:
         return list(csv.DictReader(rows))
 
 
 def line(source: str, name: str, text: str, questions: list[Line]) -> Line:
-    """A line of a question file."""
+    """Return a line of a question file."""
     return {
         "doc_id": f"{source.removesuffix('_sample').removesuffix('_human')}/{name}",
         "source": source,
@@ -280,7 +280,7 @@ def line(source: str, name: str, text: str, questions: list[Line]) -> Line:
 
 
 def digest_of(lines: Iterable[Line]) -> str:
-    """SHA-256 of the ids, texts, questions and evidence, whatever their order and their other keys."""
+    """Return the SHA-256 of the ids, texts, questions and evidence; order and other keys do not matter."""
     kept = sorted(
         [
             each["doc_id"],
@@ -301,7 +301,7 @@ FORMATS: dict[str, Callable[[Path], Iterator[Line]]] = {
 
 
 def main() -> None:
-    """Convert, write and print the digest."""
+    """Convert the source, write the question file and print its digest."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,16 +1,17 @@
-r"""Measures attention dilution (Gollapudi et al. 2026, section 4): what a query reads of its gold document.
+r"""Measures attention dilution (Gollapudi et al. 2026, section 4): how much a query attends to its gold document.
 
     python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER --sizes 500 1000 2500 5000 \
         --plot dilution.svg
 
-``--model`` is a folder of a Qwen3 model or of `block_search.py`, ``--corpus`` one in BEIR's layout. A table in
-Markdown has, for corpora of N documents: recall@1 of the decoded codes; R_any and R_sum, how often a head, or all
-heads together, rank a gold document first (figure 3); GoldShare, the gold document's part of the layer's output
-(table 1). ``--plot`` draws the columns over N. The paper has 400 queries and layer 19 of 28; 24 negatives of each
-query make its 10,000 documents.
+``--model`` is the folder of a Qwen3 model or the output of `block_search.py`, ``--corpus`` a folder in BEIR's
+layout. The script prints a Markdown table with, for corpora of N documents: recall@1 of the decoded codes; R_any
+and R_sum, how often a head, or all heads together, rank a gold document first (figure 3); GoldShare, the gold
+document's part of the layer's output (table 1). ``--plot`` draws the columns over N. The paper uses 400 queries
+and layer 19 of 28; with 24 negatives for each query it has 10,000 documents.
 
-A corpus of N documents, in our reading, is the first N of: the gold documents of all queries, then each query's
-nearest negative, then each one's second, ... Nearest is by BM25; the paper's nearest are an embedding model's.
+As we read the paper, a corpus of N documents is the first N of this list: the gold documents of all queries, then
+each query's nearest negative, then each query's second, ... We find negatives by BM25, the paper by an embedding
+model.
 """
 
 import argparse
@@ -34,19 +35,19 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def main() -> None:
-    """Print the table, and draw it."""
+    """Print the table; draw it with ``--plot``."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--split", default="test", help="of the judgements: qrels/SPLIT.tsv")
+    parser.add_argument("--split", default="test", help="split of the judgements: qrels/SPLIT.tsv")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2500, 5000, 10_000], metavar="N")
     parser.add_argument("--queries", type=int, default=400)
-    parser.add_argument("--negatives", type=int, default=24, help="of each query")
+    parser.add_argument("--negatives", type=int, default=24, help="negatives of each query")
     parser.add_argument("--layer", type=int, help="counted from 0; default: 19 of 28, or the same share")
     parser.add_argument("--attention", choices=get_args(Attention), help="default: the model's own")
-    parser.add_argument("--best-documents", type=int, help="that upper layers read; default: the model's own")
+    parser.add_argument("--best-documents", type=int, help="read by upper layers; default: the model's own")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"draw the table: {', '.join(FORMATS)}")
@@ -84,7 +85,7 @@ def main() -> None:
 def hard_corpus(
     judged: JudgedCorpus, queries: list[str], negatives: int
 ) -> tuple[list[int], dict[str, set[int]]]:
-    """The documents by number, gold ones first and then the negatives by their rank; gold ones by query."""
+    """Return the documents' numbers, gold ones first, then negatives by rank; and each query's gold documents."""
     place = {document.doc_id: number for number, document in enumerate(judged.documents)}
     gold = {
         query: {place[name] for name, grade in judged.qrels[query].items() if grade > 0} for query in queries
@@ -104,7 +105,7 @@ def hard_corpus(
 def row(
     model: BlockSearchModel, judged: JudgedCorpus, numbers: list[int], gold: dict[str, set[int]], layer: int
 ) -> list[float]:
-    """Recall@1, R_any, R_sum and GoldShare of a layer, averaged over the queries."""
+    """Return recall@1, R_any, R_sum and GoldShare of a layer, averaged over the queries."""
     documents = read_corpus(model, [judged.documents[number].text for number in numbers])
     measured = []
     for query, right in gold.items():

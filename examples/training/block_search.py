@@ -2,9 +2,10 @@ r"""Trains an in-context retriever (BlockSearch) from a Qwen3 model, on question
 
     python examples/training/block_search.py --base QWEN3 --data train.jsonl --validation dev.jsonl --out DIR
 
-The result is the retriever ``blocksearch:DIR``. The same command resumes an interrupted run. The paper's variants
-(section 3.3, table 6): ``--attention plain --best-documents 10000`` has neither SSMax nor routing; ``--attention
-sink``; ``--auxiliary-weight 0`` is *off-policy* and, with ``--codes position`` too, *position*.
+The result is the retriever ``blocksearch:DIR``. The same command resumes an interrupted run. Options select the
+paper's variants (section 3.3, table 6): ``--attention plain --best-documents 10000`` has neither SSMax nor
+routing; ``--attention sink``; ``--auxiliary-weight 0`` is *off-policy* and, with ``--codes position`` too,
+*position*.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from spscanner_rag.lab.training.recipe import Recipe
 
 
 def main() -> None:
-    """Train, save the model, and say how often the right passage of a batch is first."""
+    """Train, save the model, and print how often the right passage of a batch ranks first."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -39,16 +40,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--documents", type=int, default=100, help="documents of the data to train on")
     parser.add_argument("--words", type=int, default=100, help="words of a passage")
-    parser.add_argument("--queries", type=int, default=8, help="queries of a step (published: 128)")
+    parser.add_argument("--queries", type=int, default=8, help="queries in a step (published: 128)")
     parser.add_argument(
         "--negatives", type=int, default=1, help="hard negatives of each query (published: 15)"
     )
     parser.add_argument("--steps", type=int, default=1000, help="published: 4082")
     parser.add_argument("--learning-rate", type=float, default=PUBLISHED.learning_rate)
-    parser.add_argument("--auxiliary-weight", type=float, default=0.5, help="of the on-policy loss")
+    parser.add_argument("--auxiliary-weight", type=float, default=0.5, help="weight of the on-policy loss")
     parser.add_argument("--attention", choices=get_args(Attention), default="ssmax")
     parser.add_argument("--codes", choices=get_args(Codes), default="random")
-    parser.add_argument("--best-documents", type=int, default=256, help="that upper layers read; 10000: all")
+    parser.add_argument("--best-documents", type=int, default=256, help="read by upper layers; 10000: all")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     model = BlockSearchModel.from_pretrained(
@@ -86,7 +87,7 @@ def main() -> None:
 
 
 def passages_of(files: list[Path], given: argparse.Namespace) -> PassageDraw:
-    """Questions of some files with their passages."""
+    """Return the questions of some files with their passages."""
     store = DocumentStore(islice(read_documents(files), given.documents))
     return PassageDraw(store, Recipe(rerank_negatives=given.negatives), segmenter_of(f"chunk:{given.words}"))
 

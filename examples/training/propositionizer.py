@@ -1,11 +1,11 @@
-r"""Trains a propositionizer (Dense X Retrieval, Chen et al. 2024, section 3): a passage in, propositions out.
+r"""Trains a propositionizer: passage in, propositions out (Dense X Retrieval, Chen et al. 2024, section 3).
 
     python examples/training/propositionizer.py --base google/flan-t5-large --data train.jsonl --out DIR
 
 The result is the retriever ``propositions:DIR``. Each line of the data has the fields of the authors' release
 (chentong00/propositionizer-wiki-data on the Hub): "sources", which is ``Title: T. Section: S. Content: C``, and
 "targets", a JSON list of propositions, as a string or as a list. The paper distills GPT-4's propositions of about
-42,000 passages into Flan-T5-large; learning rate, batch and epochs are ours.
+42,000 passages into Flan-T5-large; we chose the learning rate, batch size and number of epochs.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, get_linear_schedu
 from spscanner_rag.lab.evidence.questions import json_objects
 
 Example = tuple[list[int], list[int]]  # tokens of a passage and of its propositions
-_NO_LABEL = -100  # torch's cross-entropy leaves it out
+_NO_LABEL = -100  # torch's cross-entropy ignores this label
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--validation", type=Path, nargs="+", default=[])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=16, help="examples of a step")
+    parser.add_argument("--batch", type=int, default=16, help="examples in a step")
     parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--most-tokens", type=int, default=512, help="longer examples are left out")
     parser.add_argument("--seed", type=int, default=0)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def read_examples(paths: list[Path], tokenizer: Any, most_tokens: int) -> list[Example]:  # noqa: ANN401
-    """The examples of some files that are short enough, as tokens."""
+    """Return the examples of some files, as tokens, without those that are too long."""
     examples, left_out, expected = list[Example](), 0, "an object with strings under 'sources' and 'targets'"
     for path in paths:
         for number, record in json_objects(path, expected):
@@ -99,17 +99,17 @@ def read_examples(paths: list[Path], tokenizer: Any, most_tokens: int) -> list[E
 
 
 def ended(ids: list[int], tokenizer: Any) -> list[int]:  # noqa: ANN401
-    """The tokens of a text with the token that ends it."""
+    """Return the tokens of a text, with the end-of-sequence token at the end."""
     return ids if ids[-1:] == [tokenizer.eos_token_id] else [*ids, tokenizer.eos_token_id]
 
 
 def is_list_of_strings(value: object) -> bool:
-    """Whether a value is a list of strings."""
+    """Return whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def losses_of(model: Any, examples: list[Example], batch: int) -> Iterator[torch.Tensor]:  # noqa: ANN401
-    """The loss of each batch: cross-entropy of the propositions' tokens."""
+    """Yield the loss of each batch: the cross-entropy of the propositions' tokens."""
     for start in range(0, len(examples), batch):
         sources, targets = zip(*examples[start : start + batch], strict=True)
         pad, device = model.config.pad_token_id, model.device
