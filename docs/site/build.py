@@ -1,8 +1,8 @@
-"""Builds the documentation site: ``python docs/site/build.py``. The pages are then in ``build/site/html``.
+"""Builds the documentation site with ``python docs/site/build.py``, in ``build/site/html``.
 
-The pages of ``docs/`` are written to be read where the repository is. Here they become a site without it: links to
-other pages lead to these, and linked files of the repository are copied. The page on the command line is made from
-the program itself, and the API reference from docstrings. No step uses the network.
+The pages of ``docs/`` are written for readers of the repository. This script makes them a site of their own: links
+between pages lead to the pages of the site, and linked files of the repository are copied into it. The command-line
+page is made from the program itself, and the API reference from docstrings. No step uses the network.
 """
 
 import os
@@ -39,7 +39,7 @@ _LINK = re.compile(
 
 
 def main() -> int:
-    """Return 1, after telling why, for a warning of the builder or a link that leads nowhere."""
+    """Build the site. Return 1, after printing why, if the builder warns or a link is broken; else 0."""
     shutil.rmtree(SITE, ignore_errors=True)
     PAGES.mkdir(parents=True)
     collect_pages()
@@ -58,7 +58,7 @@ def main() -> int:
         check=False,
     )
     sys.stdout.write(done.stdout)
-    warned = "griffe: " in done.stdout  # of docstrings, which strict mode passes over
+    warned = "griffe: " in done.stdout  # a warning about a docstring, which strict mode ignores
     broken = [] if done.returncode else broken_links(HTML)
     sys.stdout.writelines(f"{link}\n" for link in broken)
     return 1 if done.returncode or warned or broken else 0
@@ -80,7 +80,7 @@ def collect_pages() -> None:
 
 
 def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> str:
-    """The text of a page with links that lead to the same on the site; a link to a folder becomes its text."""
+    """Return the text of a page with links to the same targets on the site; a link to a folder becomes its text."""
 
     def replaced(link: re.Match[str]) -> str:
         path, hash_sign, anchor = (link["target"] or link["source"]).partition("#")
@@ -96,7 +96,7 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(linked, place)
         shown = os.path.relpath(place, target.parent)
-        if link["attribute"]:  # of a picture for dark pages
+        if link["attribute"]:  # a picture for dark pages
             return f'{link["attribute"]}="{shown}"'
         return f"[{link['text']}]({shown}{hash_sign}{anchor})"
 
@@ -104,7 +104,7 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
 
 
 def command_line_page() -> str:
-    """The help of all commands as a page."""
+    """Return the help of all commands as a page."""
     command = typer.main.get_command(app)
     page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="spscanner", title="Command line")
     for name, own in command.commands.items():  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def command_line_page() -> str:
             page,
             flags=re.M,
         )
-    # A layout of JSON is a paragraph that begins with a brace; as it is, Markdown would join its lines.
+    # A JSON layout is a paragraph that begins with a brace; Markdown would join its lines.
     return re.sub(
         r"^(\{.*?)\n$", "```text\n\\1\n```\n", page.replace("\b", ""), flags=re.MULTILINE | re.DOTALL
     )

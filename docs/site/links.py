@@ -1,4 +1,4 @@
-"""Links of a built site that lead nowhere."""
+"""Finds the broken links of a built site."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +18,7 @@ class _Page(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what the tag links to, and what it is called."""
+        """Record the links and anchors of a tag."""
         for name, value in attrs:
             if value is not None and name in ("href", "src"):
                 self.links.append(value)
@@ -27,9 +27,9 @@ class _Page(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    """One line for each link of the pages of a folder whose file or anchor is missing, or whose form is wrong.
+    """Return a line for each link in a folder's pages whose file or anchor is missing, or whose form is wrong.
 
-    Links to other sites are not followed: only their form is looked at.
+    Links to other sites are not followed; only their form is checked.
     """
     return list(dict.fromkeys(line for page in sorted(site.rglob("*.html")) for line in _broken(page, site)))
 

@@ -1,4 +1,4 @@
-"""Makes the pictures of README's top: ``python docs/site/pictures.py``, with playwright and Chromium.
+"""Makes the pictures at the top of README with ``python docs/site/pictures.py``; needs playwright and Chromium.
 
 They show the page that ``spscanner scan --out page.html`` writes, light and dark.
 """
@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 REPOSITORY = Path(__file__).resolve().parents[2]
 QUESTION, SENTENCES = "Why did the Kestrel run aground?", 5
 WIDTH, HEIGHT = 1100, 620
-COLOURS = 160  # so that README loads some 50 kB
+COLOURS = 160  # so that README loads only some 50 kB
 FILES: Final[dict[Literal["light", "dark"], str]] = {
     "light": "result-page.png",
     "dark": "result-page-dark.png",
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _page(folder: Path) -> Path:
-    """The page of a question on all pages of the example as one text."""
+    """Write the page of a question about all pages of the example, as one text, and return its path."""
     lines = (REPOSITORY / "examples/data/saltmere.jsonl").read_text(encoding="utf-8").splitlines()
     text = "\n\n".join(json.loads(line)["text"] for line in lines)
     (folder / "saltmere.txt").write_text(text, encoding="utf-8")
