@@ -1,7 +1,7 @@
 """Builds the documentation site with ``python docs/site/build.py``, in ``build/site/html``.
 
 The pages of ``docs/`` are written for readers of the repository. This script makes them a site of their own: links
-between pages lead to the pages of the site, and linked files of the repository are copied into it. The command-line
+between pages lead to the site's pages, and linked files of the repository are copied into it. The command-line
 page is made from the program itself, and the API reference from docstrings. No step uses the network.
 """
 
@@ -80,7 +80,7 @@ def collect_pages() -> None:
 
 
 def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> str:
-    """Return the text of a page with links to the same targets on the site; a link to a folder becomes its text."""
+    """Return the text of a page with links to the same targets on the site; a link to a folder becomes text."""
 
     def replaced(link: re.Match[str]) -> str:
         path, hash_sign, anchor = (link["target"] or link["source"]).partition("#")
