@@ -184,7 +184,7 @@ class RowReader:
 
     def _raw(self, chunk: Chunk) -> Iterator[Any]:
         (path,) = chunk.paths
-        if self._path != path or self._at > chunk.start:  # another file, or the same one named again
+        if self._path != path or self._at > chunk.start:  # another file, or the same file named again
             self._table, self._at = _raw_rows(path, self.columns), 0
         self._path = ""  # if reading fails, the next chunk opens the file again
         yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
@@ -249,7 +249,7 @@ def _digest(path: str) -> str:
 
 
 def _stretches(path: str, columns: Sequence[str], most: int) -> Iterator[tuple[int, int]]:
-    """The first row of each chunk of a table, and the row after its last."""
+    """Yield the first row of each chunk of a table, and the row after its last one."""
     lengths: Iterable[int]
     if path.lower().endswith(".parquet"):
         rows, row_bytes = _parquet_size(path, columns)

@@ -166,7 +166,7 @@ class Dense(Embedding[Scores]):
     Parameters
     ----------
     embedder
-        See `encoder_of`. A name in `PRESETS` also sets prefixes, similarity and pooling.
+        See `encoder_of`. A name in `PRESETS` also has its own settings for queries and units.
     query_prefix, passage_prefix : str
         Text before every query and every unit, such as "query: " for E5. Default: the preset's, or none.
     similarity : "cosine" or "dot"

@@ -48,7 +48,7 @@ KINDS = {ending: kind for kind, form in FORMATS.items() for ending in form.endin
 _BLOCKS_OF_RECORD = 10_000
 
 AT_ONCE_BYTES = 2**18
-"""Files that are larger when unpacked are read in a separate process; for others, starting it takes longer."""
+"""Files that are larger, unpacked, are read in a separate process, whose start takes longer than a small file."""
 
 _BEGINNINGS = {b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file", b"{\\rtf": "RTF"}
 

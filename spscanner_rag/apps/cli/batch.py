@@ -44,7 +44,7 @@ def batch(
     out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
     query: list[str] | None = option(None, "Questions for each document, quoted.", "QUESTION..."),
-    queries: str | None = option(None, "Questions for each document: JSONL, Parquet; id and query.", "FILE"),
+    queries: str | None = option(None, "Questions (id, query) for each document: JSONL or Parquet.", "FILE"),
     top_k: str = option("10", 'Sentences to keep from each document: a number, a share below 1, or "all".'),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
     texts: bool = option(True, "Write the text of sentences as well as their spans."),

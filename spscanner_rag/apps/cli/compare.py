@@ -54,7 +54,7 @@ def compare(
     computes: RetrieverOptions,
     top_k: str | None = option(
         None,
-        "Picks per retriever: one number, or one a unit; default: 10 sentences, 1 chunk, 3 passages, 1 document.",
+        "Picks per retriever: a number, or one per unit; default: 10 sentences, 1 chunk, 3 passages, 1 document.",
         "NUMBER,...",
     ),
     evidence: str | None = option(
@@ -62,7 +62,7 @@ def compare(
     ),
     output: OutputOptions,
     count_tokens: str | None = option(
-        None, "How to count tokens: o200k_base...; default: as the first or the bundled scanner.", "ENCODING"
+        None, "Token counter, e.g. o200k_base; default: the first scanner's, else the bundled.", "ENCODING"
     ),
     progress: bool = PROGRESS,
 ) -> None:

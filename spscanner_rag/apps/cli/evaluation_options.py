@@ -43,13 +43,13 @@ class EvaluationOptions:
         "PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
         "LLM",
     )
-    judge: str | None = option(None, "With --answers: model that compares them with the right ones.", "LLM")
-    direct_answers: bool = option(False, "With --answers: also from whole documents, long ones in windows.")
-    direct_window: int = option(120_000, "Tokens of these windows, which overlap by half.", "N", least=1)
+    judge: str | None = option(None, "With --answers: model that grades answers by the right ones.", "LLM")
+    direct_answers: bool = option(False, "With --answers: also read whole documents, long ones in windows.")
+    direct_window: int = option(120_000, "Tokens per window; windows overlap by half.", "N", least=1)
     answer_form: str | None = option(None, "phrase, sentence, paragraph; default: the data's, else sentence.")
-    answer_units: int | None = option(None, "With --answers: from the N best units instead.", "N", least=1)
-    answer_words: int | None = option(None, "With --answers: from N words of the best units.", "N", least=1)
-    max_requests: int | None = option(None, "With --answers: most requests, with earlier runs.", "N", least=0)
+    answer_units: int | None = option(None, "With --answers: use the N best units instead.", "N", least=1)
+    answer_words: int | None = option(None, "With --answers: use N words of the best units.", "N", least=1)
+    max_requests: int | None = option(None, "Most requests for --answers, all runs together.", "N", least=0)
 
     def __post_init__(self) -> None:
         if self.answers is None:

@@ -1,4 +1,4 @@
-"""Options that several commands share, the files that they read and write, and their messages."""
+"""Options shared by several commands, the files that they read and write, and their messages."""
 
 import inspect
 import re
@@ -64,7 +64,7 @@ FILES = argument("Text, Markdown, HTML, PDF or DOCX, or folders of them; - is st
 QUERY = option(..., "The question.", names=("--query", "-q"))
 MODEL = option(None, "Checkpoint: a folder or a Hub id; default: the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
-THREADS = option(None, "CPU threads; default: one a physical core, or OMP_NUM_THREADS if less.", "N", least=1)
+THREADS = option(None, "CPU threads; default: physical cores, or OMP_NUM_THREADS if less.", "N", least=1)
 TOKENIZER = option(None, "For checkpoints without one: a tokenizer.json, its folder or a Hub id.", "PATH")
 SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default: the scanner's.")
 CACHE = option(

@@ -28,7 +28,7 @@ def serve(
     token_file: Path | None = option(
         None, f"File with the clients' token; default: the variable {TOKEN_VARIABLE}, if set."
     ),
-    max_seconds: float = option(120, "Seconds to answer a request, at most."),
+    max_seconds: float = option(120, "Most seconds to answer a request."),
     max_body_mb: int = option(16, "Largest request, in MiB."),
     max_documents: int = option(2000, "Most texts in a request."),
     max_waiting: int = option(256, "Most requests that may wait."),

@@ -67,8 +67,8 @@ def encoder(
 ) -> None:
     """Train an encoder on questions, put it into a checkpoint, and fit the weights of its cosines.
 
-    Training leaves out a tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`). On
-    these it fits the weights of the cosines, which are added to the scanner's logits. The same command resumes.
+    Training leaves out a tenth of each source's documents (those with `int(sha1(doc_id), 16) % 10 == 0`), on which
+    the weights of the cosines, added to the scanner's logits, are then fitted. The same command resumes.
     """
     from spscanner_rag.baselines.dense import installed
     from spscanner_rag.lab.evidence.questions import read_documents

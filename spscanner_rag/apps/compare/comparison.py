@@ -217,7 +217,7 @@ def _comparison(
     counted_by: str,
     counter: CountTokens,
 ) -> Comparison:
-    """The answers of all retrievers, by name, on one document."""
+    """Compare the answers of all retrievers, by name, about one document."""
     # The evidence sentences are the same for all retrievers, whatever their units.
     cut = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment) if evidence else []
     sentences = evidence_sentences(Spans.of(cut), evidence)

@@ -245,7 +245,7 @@ def _best_of_all(documents: Sequence["_Document"]) -> list[list[tuple["_Column",
 
 
 class _Quote:
-    """A span of a document as the page shows it."""
+    """A span of a document, as shown on the page."""
 
     def __init__(self, document: "_Document", start: int, end: int) -> None:
         text, found = document.comparison.text, document.comparison.document
@@ -264,7 +264,7 @@ class _Quote:
 
 
 class _Shown(_Quote):
-    """A pick as the page shows it."""
+    """A pick, as shown on the page."""
 
     def __init__(self, document: "_Document", column: int, pick: Pick) -> None:
         super().__init__(document, pick.start, pick.end)

@@ -93,7 +93,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence: "a, b and c"."""
+    """Join words into a list for a sentence: "a, b and c"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -117,7 +117,7 @@ class Breaks:
         """A part of the text, escaped, with the breaks that wrap a paragraph inside ``<i>``."""
         text = self.text
         if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
-            end -= 1  # the part ends inside CR LF, which is shown as one line feed
+            end -= 1  # the part ends between CR and LF, which are shown as one line feed
         parts = []
         while (place := text.find("\n", start, end)) >= 0:
             stop = place - 1 if place > start and text[place - 1] == "\r" else place

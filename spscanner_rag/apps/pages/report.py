@@ -25,7 +25,7 @@ _LONGEST_BLOCK_CHARACTERS = 64_000
 
 
 class _Pick:
-    """A pick of a document as the page shows it."""
+    """A pick of a document, as shown on the page."""
 
     def __init__(self, passage: Passage, shown: "_Shown") -> None:
         page, document, start = shown.page, shown.scanned.document, passage.start

@@ -64,7 +64,7 @@ def line_of(console: Console, content: str, style: str = "") -> Text:
 
 
 def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]) -> str:
-    """The output of ``show`` for all documents, with an empty line between them."""
+    """Return the output of ``show`` for all documents, with an empty line between them."""
     with console.capture() as capture:
         for number, document in enumerate(documents):
             if number:

@@ -87,7 +87,7 @@ class _Own(Body):
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        if len(body) >= AT_ONCE_BYTES:  # a model would collect every unknown field
+        if len(body) >= AT_ONCE_BYTES:  # pydantic's model would collect every unknown field
             _names(cls).validate_json(body)
         return super()._read(body)
 
