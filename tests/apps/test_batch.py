@@ -1,4 +1,4 @@
-"""A batch: which rows make each part, rows as records, and parts that an interrupted run keeps."""
+"""A batch: the rows of each part, rows as records, and the parts that an interrupted run keeps."""
 
 import json
 import os
@@ -34,7 +34,7 @@ Run = Callable[..., Progress]
 
 @pytest.fixture
 def json_lines(tmp_path: Path) -> Rows:
-    """Writes records, or lines as they are, to a JSONL file."""
+    """Writes records, or given lines, to a JSONL file."""
 
     def write(records: Sequence[Mapping[str, Any] | bytes], name: str = "rows.jsonl") -> str:
         path = tmp_path / name
@@ -236,7 +236,7 @@ def test_bad_rows_are_read_alone(
 
 
 def rounded(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its numbers in float32, as Parquet has them."""
+    """A record with numbers rounded to float32, as Parquet stores them."""
     return {key: np.float32(value) if isinstance(value, float) else value for key, value in record.items()}
 
 

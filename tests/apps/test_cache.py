@@ -1,4 +1,4 @@
-"""The cache of texts and vectors: the same as without it, bounded, and of no consequence where it fails."""
+"""The cache of texts and vectors: same results as without it, bounded, and harmless if it fails."""
 
 import os
 import shutil
@@ -137,7 +137,7 @@ def test_the_bound_drops_what_was_used_longest_ago(tmp_path: Path) -> None:
         os.utime(entry, (age, age))
     kept.put("e", "3", vectors())
     assert [kept.get("e", str(number)) is not None for number in range(4)] == [True, False, True, True]
-    kept.put("e", "4", vectors(10_000))  # larger than all together
+    kept.put("e", "4", vectors(10_000))  # larger than all of them together
     assert len(entries(kept)) == 3
 
 

@@ -1,4 +1,4 @@
-"""The server for agents, asked by the protocol's own client: in this process, by HTTP, and as a program."""
+"""The server for agents, called by the protocol's own client: in this process, over HTTP, and as a program."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ KEEPER = "The keeper wrote the date. He signed the treaty. The well was dry. A b
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What an agent may read, beside what it may not."""
+    """Files that an agent may read, beside files that it may not."""
     (tmp_path / "secret.txt").write_text("The keeper signed the secret.")
     (folder := tmp_path / "open").mkdir()
     (folder / "treaty.md").write_text(TREATY)
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Agent:
-    """Calls tools, each time as a client of its own, and tells their errors from their answers."""
+    """Calls tools, each time as a new client, and tells errors from answers."""
 
     def __init__(self, server: Any) -> None:
         self.server = server
@@ -199,7 +199,7 @@ async def test_many_files(limit: str, value: int, agent: Agent, monkeypatch: pyt
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    """A dimension for each group of words of like meaning."""
+    """One dimension for each group of words with like meaning."""
     like = (("vessel", "sank"), ("writ", "wrote"))
     return [[0.01, *(float(any(word in text.lower() for word in group)) for group in like)] for text in texts]
 
@@ -213,7 +213,7 @@ MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
         ("Who swam?", None, "inner/ship.txt"),
         ("What rang?", None, "keeper.txt"),
         ("treaty weather", None, "treaty.md"),
-        ("Vessels?", MEANING, "inner/ship.txt"),  # which no document names
+        ("Vessels?", MEANING, "inner/ship.txt"),  # no document names this word
         ("Any writer?", MEANING, "keeper.txt"),
     ],
 )
@@ -225,7 +225,7 @@ async def test_of_more_than_is_read_the_likeliest_documents_are(
     found = await agent("search_folder", question=question)
     assert [each["path"] for each in found["documents"]] == [first]
     assert found["not_read"][0].startswith("2 documents that are less likely")
-    monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the first by words is left to choose from
+    monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the best by words is left to choose from
     again = await agent("search_folder", question=question + " The keeper wrote the date?")
     assert [each["path"] for each in again["documents"]] == ["keeper.txt"]
 
@@ -296,7 +296,7 @@ async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, 
 
 @contextmanager
 def served(library: Library) -> Iterator[str]:
-    """The address of a server by HTTP in this process."""
+    """The address of a server over HTTP in this process."""
     app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
     with running(app) as address:
         yield f"{address}/mcp"

@@ -1,4 +1,4 @@
-"""Counts what was tried and what held, and shows it as a table when the tests have ended."""
+"""Counts what was tried and what held, and shows a table when the tests have ended."""
 
 import re
 from collections import defaultdict
@@ -11,7 +11,7 @@ import pytest
 from spscanner_rag.lab.evaluation.run import PeakMemory
 
 MOST_MEGABYTES = 256.0
-"""Memory that one attack may take above what the process holds before it."""
+"""Memory that one attack may take beyond what the process held before."""
 
 Attempt = Callable[[str], AbstractContextManager[None]]
 
@@ -20,7 +20,7 @@ _TRIED = pytest.StashKey[dict[str, list[int]]]()
 
 @pytest.fixture
 def attempt(request: pytest.FixtureRequest) -> Attempt:
-    """Counts one try at an attack, which holds if its block raises nothing and takes little memory."""
+    """Counts one attempt at an attack; the package holds if the block raises nothing and takes little memory."""
     tried = request.config.stash.setdefault(_TRIED, defaultdict(lambda: [0, 0]))
 
     @contextmanager
@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def assert_one_line(message: str, folder: Path | None = None) -> None:
-    """A message that neither breaks its line nor acts on a terminal, nor fills it, and that names the folder."""
+    """A message that stays on one line, names the folder, and neither acts on a terminal nor fills it."""
     assert message
     assert folder is None or str(folder) in message
     assert not re.search("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", message)

@@ -1,4 +1,4 @@
-"""What can happen to the folder of a checkpoint, by accident or on purpose; each damage draws from a seed."""
+"""Damage to a checkpoint's folder, accidental or deliberate; each kind draws from a seed."""
 
 import json
 import os
@@ -14,7 +14,7 @@ Damage = Callable[[Path, random.Random], None]
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 TABLE = "word_vectors.safetensors"
 OTHER = "other"
-"""Beside every attacked folder lies an intact one of this name, with other weights."""
+"""Beside every attacked folder lies an intact one with this name and other weights."""
 
 
 def flip_bits(name: str, folder: Path, rng: random.Random) -> None:
@@ -37,7 +37,7 @@ def lengthen(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def overwrite(name: str, folder: Path, rng: random.Random) -> None:
-    """A block of zeros, as a file system leaves it after a power failure, or of other bytes."""
+    """Overwrite a block with zeros, as a file system leaves it after a power failure, or with other bytes."""
     content = bytearray((folder / name).read_bytes())
     start = rng.randrange(len(content))
     size = min(rng.choice((16, 512, 4096)), len(content) - start)
@@ -46,7 +46,7 @@ def overwrite(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def exchange(name: str, folder: Path, rng: random.Random) -> None:
-    """The file of another checkpoint, as a copy or a link, or another file of this one."""
+    """A file of another checkpoint, as a copy or a link, or another file of this one."""
     others = sorted(path for path in folder.iterdir() if path.name != name)
     other = rng.choice([folder.parent / OTHER / name, rng.choice(others)])
     (folder / name).unlink()
@@ -69,7 +69,7 @@ def replace_by_special(name: str, folder: Path, rng: random.Random) -> None:
             file.truncate(2**40)  # a sparse file
     elif kind < 6:
         path.symlink_to(("/dev/zero", name, "absent")[kind - 3])
-    # else it is missing
+    # otherwise the file is missing
 
 
 def permute_tokenizer(folder: Path, rng: random.Random) -> None:
@@ -81,7 +81,7 @@ def permute_tokenizer(folder: Path, rng: random.Random) -> None:
 
 
 def edit_tokenizer(folder: Path, rng: random.Random) -> None:
-    """A part of the tokenizer that makes texts longer, fails on some, or is none."""
+    """Part of the tokenizer makes texts longer, fails on some, or is invalid."""
     bomb = {"type": "Replace", "pattern": {"Regex": "."}, "content": "x" * 10_000}
     slow = {"type": "Split", "pattern": {"Regex": "(x+x+)+y"}}
     parts: list[tuple[str, object]] = [
@@ -110,7 +110,7 @@ HOSTILE_VALUES: list[object] = [
 
 
 def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The ways to all values within a JSON value."""
+    """The paths to all values within a JSON value."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in pairs:
         yield (*above, key)
@@ -118,7 +118,7 @@ def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def edit_config(folder: Path, rng: random.Random) -> None:
-    """One value of ``config.json`` is another one, is missing, has another key, or there is one more."""
+    """A value of ``config.json`` is replaced, missing, under another key, or added."""
     config = json.loads((folder / CONFIG).read_bytes())
     *way, key = rng.choice(list(_places(config)))
     holder = config
@@ -137,7 +137,7 @@ def edit_config(folder: Path, rng: random.Random) -> None:
 
 
 def odd_json(name: str, folder: Path, rng: random.Random) -> None:
-    """What a JSON parser may choke on."""
+    """Input that a JSON parser may fail on."""
     content = (folder / name).read_text(encoding="utf-8")
     depth = rng.choice((500, 5_000, 10**6))
     odd = (
@@ -156,7 +156,7 @@ def odd_json(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def exchange_digests(folder: Path, rng: random.Random) -> None:
-    """The digest of another file, of another checkpoint's file, or something that is none."""
+    """The digest of another file, of another checkpoint's file, or a value that is not a digest."""
     config = json.loads((folder / CONFIG).read_bytes())
     digests = config["spscanner"]["sha256"]
     name = rng.choice(sorted(digests))

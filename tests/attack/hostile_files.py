@@ -1,4 +1,4 @@
-"""Files of hostile shapes, each of a size that grows with a number."""
+"""Files of hostile shapes; a number scales the size of each."""
 
 from collections.abc import Callable
 
@@ -93,7 +93,7 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
 
 
 def pdf_of_equal_pages(pages: int, lines: int) -> bytes:
-    """A PDF of different pages with one content."""
+    """A PDF of distinct pages that share one content."""
     shown = b"BT /F1 12 Tf 50 700 Td\n" + b"(Hello.) Tj 0 -14 Td\n" * lines + b"ET"
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 3 0 R/Resources<</Font<</F1 4 0 R>>>>>>"
     objects = [
@@ -113,6 +113,6 @@ def pdf_of_equal_pages(pages: int, lines: int) -> bytes:
 
 
 def hostile_file(shape: str, size: int) -> tuple[str, bytes]:
-    """The name and the content of a file; the word before the colon of its shape is its ending."""
+    """The name and content of a file; the word before the colon in its shape is its extension."""
     made = SHAPES[shape](size)
     return f"a.{shape.partition(':')[0]}", made if isinstance(made, bytes) else made.encode()

@@ -67,7 +67,7 @@ class Hostile(NamedTuple):
 
 
 def hostile_request(random: Random, largest: int) -> Hostile:
-    """Draw a request whose body has about ``largest`` bytes at most."""
+    """Draw a request whose body has at most about ``largest`` bytes."""
     path = random.choice(list(BODIES))
     size = int(largest ** random.uniform(0.1, 1.0))
     kind = BODIES[path]
@@ -91,7 +91,7 @@ def hostile_request(random: Random, largest: int) -> Hostile:
 
 
 def _value(random: Random, name: str, kind: object, size: int) -> str:
-    """JSON of a field of a type: mostly what it expects, else anything."""
+    """JSON for a field of a type: mostly what it expects, otherwise anything."""
     if random.random() < 0.2:
         return _anything(random, size)
     if kind is bool:

@@ -132,7 +132,7 @@ KINDS: dict[str, Kind] = {
 
 
 def check_result(result: ScanResult, text: str) -> None:
-    """Spans are sentences in order that leave out white space alone; each has a finite logit."""
+    """Spans are sentences in order that leave out only white space, each with a finite logit."""
     end = 0
     for sentence in result.sentences:
         assert end <= sentence.start < sentence.end <= len(text)

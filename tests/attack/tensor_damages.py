@@ -1,4 +1,4 @@
-"""What can happen to the tensors of a checkpoint, in a file that stays well-formed, and what a pickle may hold."""
+"""Damage to a checkpoint's tensors, in a file that stays well-formed, and contents that a pickle may hold."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ def weights_of(folder: Path) -> Path:
 
 
 def edit_tensors(folder: Path, edit: Callable[[dict[str, torch.Tensor]], None]) -> None:
-    """Change the tensors of a well-formed file, which stays well-formed."""
+    """Change the tensors of a well-formed file and keep it well-formed."""
     path = weights_of(folder)
     if path.suffix == ".bin":
         state = torch.load(path, weights_only=True)
@@ -55,7 +55,7 @@ def _set_values(value: float, folder: Path, rng: random.Random, share: float = 0
         flat = tensors[name].clone().flatten()
         start = rng.randrange(len(flat))
         flat[start : start + max(1, int(len(flat) * share))] = value
-        flat[0] = value if start == 0 else flat[0] + 1.0  # also where the block held zeros already
+        flat[0] = value if start == 0 else flat[0] + 1.0  # a change even if the block held zeros already
         tensors[name] = flat.view(tensors[name].shape)
 
     edit_tensors(folder, edit)
@@ -70,12 +70,12 @@ def absurd_values(folder: Path, rng: random.Random) -> None:
 
 
 def large_values(folder: Path, rng: random.Random) -> None:
-    """Values that no check of single weights refuses."""
+    """Values that checks of single weights do not refuse."""
     _set_values(rng.choice((9e5, -9e5, 1e4)), folder, rng, share=rng.choice((0.0, 1.0)))
 
 
 def other_tensors(folder: Path, rng: random.Random) -> None:
-    """One tensor is missing, has another name, shape or type, or is one too many."""
+    """A tensor is missing, added, or has another name, shape or type."""
     kind = rng.randrange(5)
 
     def edit(tensors: dict[str, torch.Tensor]) -> None:
@@ -121,7 +121,7 @@ def hostile_pickle(folder: Path, rng: random.Random) -> None:
         )
     )
     if rng.random() < 0.3:
-        path.write_bytes(pickle.dumps(content))  # no archive
+        path.write_bytes(pickle.dumps(content))  # not an archive
     else:
         torch.save(content, path)
 

@@ -1,4 +1,4 @@
-"""What changes under a batch run, and what in a folder is no file: told by name, never counted as done."""
+"""Changes during a batch run, and folder entries that are not files: reported by name, never counted as done."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Damaged and hostile checkpoints: refused in one line, or, without digests, read without a raw error."""
+"""Damaged and hostile checkpoints: refused in one line or, without digests, read without a raw error."""
 
 import hashlib
 import json
@@ -70,7 +70,7 @@ def save_published(folder: Path, tokenizer: Tokenizer, seed: int) -> None:
 
 
 def pair(folder: Path, tokenizer: Tokenizer, save: Callable[[Path, Tokenizer, int], None]) -> Path:
-    """An intact checkpoint, and beside it another one with other weights and another tokenizer."""
+    """An intact checkpoint, and beside it another with other weights and another tokenizer."""
     save(folder / "intact", tokenizer, 1)
     parsed = json.loads(tokenizer.to_str())
     vocabulary = parsed["model"]["vocab"]
@@ -90,7 +90,7 @@ def published(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactor
 
 
 def content(loaded: Checkpoint) -> str:
-    """Everything in a checkpoint that a score depends on."""
+    """Everything in a checkpoint that affects a score."""
     digest = hashlib.sha256(f"{loaded.model.config} {loaded.settings}".encode())
     for name, tensor in sorted(loaded.model.state_dict().items()):
         digest.update(name.encode() + tensor.contiguous().numpy().tobytes())
@@ -141,7 +141,7 @@ def test_what_has_no_digests_is_read_or_refused(
             folder = damaged(published, PUBLISHED[name], seed)
             loaded = load(folder)
             if loaded is not None:
-                try:  # a result has finite logits, or there is none
+                try:  # a result has finite logits, or there is no result
                     Scanner(loaded).scan("Who signed it?", TEXT)
                 except ValueError as error:
                     assert_one_line(str(error))

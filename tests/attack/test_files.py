@@ -1,4 +1,4 @@
-"""Hostile files: what reading them and cutting them costs grows with their size, and no faster."""
+"""Hostile files: the cost of reading and cutting them grows no faster than their size."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ SIZES = pytest.mark.parametrize("size", [30, pytest.param(3_000, marks=pytest.ma
 
 
 def cost(shape: str, size: int) -> tuple[float, float]:
-    """Seconds of computing, and the most megabytes of Python's objects."""
+    """Seconds of computing, and peak megabytes of Python objects."""
     name, data = hostile_file(shape, size)
     tracemalloc.start()
     began = time.process_time()
@@ -48,7 +48,7 @@ def test_costs_grow_with_the_size(shape: str, size: int, attempt: Attempt) -> No
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """The data with a few bytes changed, and stretches of it cut out, doubled or moved."""
+    """The data with a few bytes changed, and stretches cut out, doubled or moved."""
     found = bytearray(data)
     for _ in range(rng.randint(1, 6)):
         start, place = rng.randrange(len(found) + 1), rng.randrange(len(found) + 1)
@@ -61,7 +61,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_file(name: str, data: bytes, rng: random.Random) -> bytes:
-    """A file with damages; of a DOCX, in one of its parts."""
+    """A damaged file; a DOCX is damaged in one of its parts."""
     if not name.endswith(".docx"):
         return mutated(data, rng)
     made = io.BytesIO()
@@ -94,7 +94,7 @@ def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
     pytest.importorskip("pypdfium2", reason="the extra files is not installed")
     with attempt("files: pdf"):
         began = time.monotonic()
-        with contextlib.suppress(ValueError):  # on a slow machine nothing is read
+        with contextlib.suppress(ValueError):  # on a slow machine no page is read in time
             assert "read " in read_bytes("a.pdf", pdf_of_equal_pages(4_000, 2_000), seconds=1.5).notes[-1]
         assert time.monotonic() - began < 60
         assert read_bytes("a.pdf", pdf_of_equal_pages(2, 2)).text.count("Hello.") == 4

@@ -1,4 +1,4 @@
-"""A server that lies, drips or floods: the client says so in one line, in bounded time and memory."""
+"""A server that lies, drips or floods: the client reports it in one line, in bounded time and memory."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ Written = Callable[[Callable[[bytes], object]], object]
 
 @contextmanager
 def answering(written: Written) -> Iterator[str]:
-    """A server whose whole answer to each request is what a function writes."""
+    """A server whose whole answer to each request is written by a function."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -35,7 +35,7 @@ def answering(written: Written) -> Iterator[str]:
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             self.rfile.read(length)
-            with suppress(OSError):  # the client has had enough
+            with suppress(OSError):  # the client has hung up
                 written(self.wfile.write)
 
     class Server(socketserver.ThreadingTCPServer):

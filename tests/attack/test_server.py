@@ -1,4 +1,4 @@
-"""Hostile requests: each is answered in bounded memory, none with 500, and the server goes on answering."""
+"""Hostile requests: each is answered in bounded memory, none with 500, and the server keeps answering."""
 
 import contextlib
 import io
@@ -53,7 +53,7 @@ def sent(client: httpx.Client, path: str, body: bytes) -> httpx.Response:
 
 
 def filled(start: str, item: str, end: str, size: int = 2**20) -> bytes:
-    """JSON of about a size: numbered items between a start and an end."""
+    """JSON of about a given size: numbered items between a start and an end."""
     return (
         start + ",".join(item.replace("#", f"{n:x}") for n in range(size // (len(item) + 4))) + end
     ).encode()
@@ -122,7 +122,7 @@ def test_a_returned_document_is_what_was_sent_or_refused(client: httpx.Client, n
             assert "\ufffd!" in got
     if name in ("usual values", "many digits"):
         assert answer.json()["results"][0]["document"] == json.loads(document)
-    if name == "half a character in a list":  # an escaped backslash is none of a surrogate
+    if name == "half a character in a list":  # an escaped backslash does not begin a surrogate
         assert answer.json()["results"][0]["document"]["to"] == ["a\\\ufffd", "\\ud801"]
 
 
@@ -195,7 +195,7 @@ def test_work_whose_client_left_is_given_up(serve: Serve, monkeypatch: pytest.Mo
     before = len(pieces)
     time.sleep(0.3)
     assert len(pieces) - before <= 1
-    assert before < 400  # of some 470
+    assert before < 400  # of about 470
 
 
 def is_closed(connection: socket.socket, seconds: float = 20) -> bool:
@@ -247,7 +247,7 @@ def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attem
     with attempt(DOORS):
         head = POSTED.format("/v1/scan", 90_000).encode()
         announced = [connected(client, head) for _ in range(6)]
-        assert client.post("/v1/scan", json=SHORT).status_code == 200  # announced is not sent
+        assert client.post("/v1/scan", json=SHORT).status_code == 200  # a body that is not sent does not count
         chunk = (
             head.replace(b"content-length: 90000", b"transfer-encoding: chunked")
             + b"9c40\r\n"
@@ -310,7 +310,7 @@ def test_damaged_collections_are_refused(client: httpx.Client, attempt: Attempt)
     for content in damaged_archives():
         with attempt("server: damaged collections"):
             answer = client.put(f"/v1/collections/{sha256(content).hexdigest()}", content=content)
-            assert answer.status_code in (204, 422), answer.text  # what nothing reads may be damaged
+            assert answer.status_code in (204, 422), answer.text  # parts that nothing reads may be damaged
     assert client.get("/health").status_code == 200
 
 
@@ -332,7 +332,7 @@ def test_collections_have_a_budget(serve: Serve, monkeypatch: pytest.MonkeyPatch
 
     kept = [put(80, name) for name in ("a", "b")]
     assert all(known(digest) for digest, _ in kept)
-    assert known(kept[0][0])  # used last
+    assert known(kept[0][0])  # the last one used
     newest, status = put(80, "c")
     assert ([status for _, status in kept], status) == ([204, 204], 204)
     assert (known(kept[0][0]), known(kept[1][0]), known(newest)) == (True, False, True)
@@ -367,7 +367,7 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
             return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
         def watch() -> None:
-            """Where other programs have the processor, only what the server computed meanwhile is its silence."""
+            """If other programs have the processor, the server's silence counts only the time that it computed."""
             with httpx.Client(base_url=url, timeout=600) as watching:
                 while not over.wait(0.2):
                     asked, before = time.monotonic(), computed()

@@ -1,4 +1,4 @@
-"""Hostile texts and questions: exact spans, finite scores, and outputs in which nothing of them has an effect."""
+"""Hostile texts and questions: exact spans, finite scores, and outputs in which they have no effect."""
 
 import io
 import json
@@ -27,7 +27,7 @@ EACH_KIND = pytest.mark.parametrize("kind", KINDS)
 
 
 def drawn(kind: str, seed: int, size: int) -> tuple[str, str]:
-    """A question and a text; the question is a plain one or hostile itself."""
+    """A question and a text; the question is either plain or hostile as well."""
     rng = random.Random(f"{kind} {seed}")
     text = KINDS[kind](rng, size)
     hostile = KINDS[kind](rng, 20)[:60]

@@ -1,4 +1,4 @@
-"""Small random models of the baselines, made once, and a decomposer that says what it is to say."""
+"""Small random models of the baselines, made once, and a decomposer with scripted replies."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def mamba_folder(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFac
         model = ScannerModel(config)
         assert model.binary_head is not None
         torch.nn.init.normal_(model.binary_head.weight)
-        for layer in model.backbone.layers:  # a long memory that matters: the last tokens are always the same
+        for layer in model.backbone.layers:  # a long memory matters, since the last tokens are always equal
             torch.nn.init.normal_(layer.mixer.in_proj.weight, std=0.5)
             torch.nn.init.normal_(layer.mixer.out_proj.weight)
             torch.nn.init.constant_(layer.mixer.A_log, -5.0)
@@ -56,7 +56,7 @@ def t5(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def save_t5(folder: Path, tokenizer: Tokenizer, **sizes: float) -> Path:
-    """A random T5 of these sizes."""
+    """A random T5 with these sizes."""
     transformers = pytest.importorskip("transformers")
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
     tokenizer.add_special_tokens(["<pad>", "</s>"])
@@ -74,13 +74,13 @@ def save_t5(folder: Path, tokenizer: Tokenizer, **sizes: float) -> Path:
 
 
 def letters(texts: list[str]) -> NDArray[np.float32]:
-    """How often each letter occurs: an embedding that can be worked out by hand."""
+    """How often each letter occurs: an embedding that can be computed by hand."""
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     return np.array([[text.lower().count(letter) for letter in alphabet] for text in texts], np.float32)
 
 
 class SharedWords(Pointwise):
-    """The logit of a text is the number of distinct words that it shares with the query, less 2."""
+    """A text's logit is the number of distinct words that it shares with the query, minus 2."""
 
     name = "shared words"
 
@@ -90,7 +90,7 @@ class SharedWords(Pointwise):
 
 
 class Says:
-    """A decomposer that replies to passages as it was told, and keeps what it read."""
+    """A decomposer with scripted replies, which keeps the passages that it read."""
 
     def __init__(self, reply: Callable[[str], str] | list[str]) -> None:
         self.reply = reply
@@ -103,7 +103,7 @@ class Says:
 
 
 def propositions_by(model: Says, scorer: Baseline | None = None, **options: Any) -> Propositions:
-    """The baseline with a decomposer that needs no checkpoint; by default scored by `SharedWords`."""
+    """The baseline with a decomposer that needs no checkpoint; scored by `SharedWords` by default."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spscanner_rag.baselines.propositions.Seq2Seq", lambda *_, **__: model)
         return Propositions("model", scorer or SharedWords(), **options)

@@ -28,12 +28,12 @@ SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
 
 
 def scored(scores: dict[str, float]) -> ScoredBy:
-    """Scores by the texts of the units."""
+    """Scores units by their texts."""
     return ScoredBy(lambda query, text, units: [scores[text[unit.start : unit.end]] for unit in units])
 
 
 class Pairs(Pointwise):
-    """A reranker that remembers what it has read, and prefers short units."""
+    """A reranker that remembers what it has read and prefers short units."""
 
     name = "pairs"
 
@@ -143,7 +143,7 @@ FOUR_UNITS = SentenceSegmenter().segment(FOUR)
 
 
 class Given(ScoredBy):
-    """Scores that are told beforehand."""
+    """Scores that are given in advance."""
 
     def __init__(self, *scores: float) -> None:
         self.scores = np.array(scores, np.float32)
@@ -172,7 +172,7 @@ def test_sum_of_reciprocal_ranks() -> None:
     expected[2:] = expected[1::-1]
     np.testing.assert_allclose(hybrid.raw_scores("q", FOUR, FOUR_UNITS), expected, rtol=1e-6)
     best = Hybrid([Given(2, 1)] * 2, fusion="ranks").score_units("q", FOUR, FOUR_UNITS[:2])
-    assert 1 / (1 + np.exp(-best[0])) > 0.999  # first everywhere
+    assert 1 / (1 + np.exp(-best[0])) > 0.999  # first in every text
 
 
 def test_a_baseline_is_fused_by_its_own_scores() -> None:

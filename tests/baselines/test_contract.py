@@ -1,4 +1,4 @@
-"""What holds for every baseline: units, finite logits, refusals, batches, pickles, cancellation, a search."""
+"""Properties of every baseline: units, finite logits, refusals, batches, pickles, cancellation, a search."""
 
 import pickle
 import sys

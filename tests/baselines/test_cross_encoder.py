@@ -31,7 +31,7 @@ def reranker(folder: Path) -> CrossEncoder:
 
 
 def reference(folder: Path, query: str, texts: list[str]) -> np.ndarray:
-    """The logits of transformers, one pair at a time, without padding."""
+    """The logits that transformers gives, one pair at a time, without padding."""
     model = transformers.BertForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():

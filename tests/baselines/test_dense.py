@@ -242,7 +242,7 @@ def test_python_needs_permission(
         scorer_of(f"dense:{folder}", Options(device="cpu"))
     assert not (tmp_path / "trace").exists()
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
-    with pytest.raises(Exception, match="Own"):  # the class is no module, but its file was run
+    with pytest.raises(Exception, match="Own"):  # the class is not a module, but its file was run
         scorer_of(f"dense:{folder}", Options(device="cpu", trust_remote_code=True))
     assert (tmp_path / "trace").exists()
 
@@ -288,7 +288,7 @@ def plain(bert_folder: Path) -> LateInteraction:
 
 
 def token_vectors(folder: Path, text: str) -> np.ndarray:
-    """The last hidden states of transformers, each of length 1."""
+    """The last hidden states of transformers, each with length 1."""
     transformers = pytest.importorskip("transformers")
     model = transformers.BertModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -303,7 +303,7 @@ def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
 
 
 def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -> Path:
-    """A checkpoint in the layout of the authors: encoder and ``linear.weight`` in one file."""
+    """A checkpoint in the authors' layout: encoder and ``linear.weight`` in one file."""
     pytest.importorskip("sentence_transformers")
     folder.mkdir()
     for file in bert_folder.iterdir():
@@ -332,7 +332,7 @@ def test_the_mean_of_the_best_cosines(plain: LateInteraction, bert_folder: Path)
 
 
 def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A list that gets the texts which the model of a scorer reads from now on."""
+    """A list that gets the texts that a scorer's model reads from now on."""
     read: list[str] = []
     encode = scorer._encoder.encode_document
 

@@ -22,7 +22,7 @@ SHAPES = (
 
 
 def original(shape: dict[str, Any], vocab_size: int = 50) -> Any:
-    """A random model of transformers, whose weights all count."""
+    """A random model of transformers in which every weight has an effect."""
     transformers = pytest.importorskip("transformers")
     config = transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=vocab_size, **shape)
     with torch.random.fork_rng():
@@ -34,7 +34,7 @@ def original(shape: dict[str, Any], vocab_size: int = 50) -> Any:
 
 
 def saved(model: Any, folder: Path, tokenizer: Tokenizer, layout: str) -> Path:
-    """A reranker of a model of transformers, in one of the layouts in which there are such."""
+    """A reranker made from a transformers model, in one of the existing layouts."""
     config = model.config.to_dict()
     tensors = {f"backbone.{name}": tensor for name, tensor in model.state_dict().items()}
     if layout == "mamba_ssm":
@@ -49,7 +49,7 @@ def saved(model: Any, folder: Path, tokenizer: Tokenizer, layout: str) -> Path:
 
 
 def own(model: Any) -> ScannerModel:
-    """The same weights in our layers."""
+    """The same weights in our own layers."""
     made = ScannerModel(read_config(json.loads(json.dumps(model.config.to_dict())))).eval()
     names = {
         f"backbone.{name}".replace("embeddings", "embedding"): t for name, t in model.state_dict().items()
@@ -113,7 +113,7 @@ def test_a_reranker_of_mamba_1(layout: str, tiny_tokenizer: Tokenizer, tmp_path:
             expected = model(ids).last_hidden_state[0, -1].sum().item()
         assert score == pytest.approx(expected, abs=1e-4)
     with pytest.raises(CheckpointError, match=r"Mamba-1|model_type is 'mamba'"):
-        load_model(tmp_path)  # no scanner is of Mamba-1
+        load_model(tmp_path)  # no scanner is a Mamba-1
 
 
 def test_packed_and_padded_rows_have_the_same_gradients() -> None:

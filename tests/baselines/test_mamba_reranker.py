@@ -21,7 +21,7 @@ def changed(folder: Path, to: Path, change: Any) -> Path:
     """A copy of a checkpoint with other tensors."""
     to.mkdir()
     config = json.loads((folder / "config.json").read_text())
-    del config["spscanner"]["sha256"]  # the weights are to be others
+    del config["spscanner"]["sha256"]  # the weights must be others
     (to / "config.json").write_text(json.dumps(config))
     (to / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
     tensors = load_file(folder / "model.safetensors")
@@ -45,7 +45,7 @@ def reranker(folder: Path) -> MambaReranker:
 
 
 def reference(folder: Path, query: str, text: str) -> float:
-    """The template in one call of tokenizer and model, and the head on the last token."""
+    """The template in one call of tokenizer and model, with the head on the last token."""
     tokenizer, model = Tokenizer.from_file(str(folder / "tokenizer.json")), load_model(folder)
     read = f"document: {text}; query: {query};<|endoftext|>"
     ids = tokenizer.encode(read, add_special_tokens=False).ids

@@ -59,7 +59,7 @@ def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
     baseline = propositions_by(Says(STATEMENTS[:3]))
     units = baseline.segment(TEXT)
     raw = baseline.raw_scores(QUERY, TEXT, units)
-    # shared words, less 2: "the" | signed the treaty; the treaty signed in 1911 | none | none
+    # shared words minus 2: "the" | signed the treaty; the treaty signed in 1911 | none | none
     assert raw[:2].tolist() == [-1.0, 3.0]
     assert raw[2] == raw[3] == np.nextafter(np.float32(-1), np.float32(-2))
     np.testing.assert_array_equal(baseline.score_units(QUERY, TEXT, units), raw)
@@ -97,7 +97,7 @@ def test_a_scorer_keeps_its_vectors_and_its_logits() -> None:
     raw = baseline.raw_scores("treaty", TEXT, units)
     alone = [Dense(letters).raw_scores("treaty", each, [Unit(0, len(each), each)]) for each in STATEMENTS]
     expected = np.concatenate(alone)
-    # the last statement is tied to the whole passage
+    # the last statement is assigned to the whole passage
     np.testing.assert_allclose(raw[:3], [max(expected[[0, 3]]), max(expected[1:]), expected[3]], atol=1e-6)
     np.testing.assert_array_equal(baseline.logits(raw), dense.logits(raw))
     asked.clear()

@@ -1,4 +1,4 @@
-"""A remote scanner equals the local one, waits for a busy server, and says what went wrong."""
+"""A remote scanner equals the local one, waits for a busy server, and reports what went wrong."""
 
 import asyncio
 import pickle
@@ -105,7 +105,7 @@ def test_a_pickle_has_no_token(remote: RemoteScanner, monkeypatch: pytest.Monkey
 
 
 def counted(times: list[float], *answers: Written) -> Written:
-    """Answers one after the other, the last again and again; notes the times of requests."""
+    """Gives answers one after the other, the last one repeatedly; notes the times of requests."""
 
     def written(write: Callable[[bytes], object]) -> object:
         times.append(time.monotonic())

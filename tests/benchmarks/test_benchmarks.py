@@ -41,7 +41,7 @@ TINY = ("speed", "--sizes", "tiny", "--repeats", 1, "--dtype", "float32")
 def speed(measured: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the benchmark of speed on a tiny model."""
     pytest.importorskip("transformers")
-    # it would hold for the process
+    # the setting would stay for the whole process
     monkeypatch.setattr("benchmarks.speed.allow_no_more_than_is_free", lambda: None)
     monkeypatch.setattr("benchmarks.speed._WIDTH", {"cpu": 64})
     monkeypatch.setattr("benchmarks.speed._COPY_BYTES", {"cpu": 2**16})

@@ -22,7 +22,7 @@ class Output(NamedTuple):
     err: str
 
     def refuses(self, message: str) -> None:
-        """One line on standard error with a message, nothing on standard output, exit code 2."""
+        """Assert one line on standard error with a message, nothing on standard output, and exit code 2."""
         assert (self.code, self.out, self.err.count("\n"), self.err[-1]) == (2, "", 1, "\n")
         assert self.err.startswith("spscanner: ")
         assert message in self.err
@@ -54,7 +54,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer) -> Path:
-    """A model of random weights that mostly follows the lexical prior."""
+    """A model with random weights that mostly follows the lexical prior."""
     torch.manual_seed(0)
     config = Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8)
     model = ScannerModel(config, lexical_prior=True)
@@ -80,7 +80,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokeniz
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """A document in a folder of its own."""
+    """A document in a separate folder."""
     return Path(shutil.copy(Path(__file__).parent / "treaty.txt", tmp_path))
 
 

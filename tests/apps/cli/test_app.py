@@ -21,7 +21,7 @@ Run = Callable[..., Any]  # code, out, err
 
 
 class OutOfMemoryError(RuntimeError):
-    """As torch's is named."""
+    """Named like torch's exception."""
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_wrong_option_is_told_with_the_right_one(run: Run, command: str, wrong
     refused.refuses(f"? See `spscanner {command} --help`\n")
 
 
-SECONDS = 240  # for a program to end, on a machine that has much else to do
+SECONDS = 240  # seconds for a program to end on a busy machine
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
@@ -104,7 +104,7 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
-    """The exit code of a program, and what it wrote to standard error."""
+    """The exit code of a program, and what it wrote on standard error."""
     assert process.stderr is not None
     return process.wait(SECONDS), process.stderr.read()
 
@@ -142,11 +142,11 @@ sys.exit(main(sys.argv[1:]))
 """
     with start("-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        with (tmp_path / "pipe").open("wb"):  # opens when the program does, which then waits for more
+        with (tmp_path / "pipe").open("wb"):  # opens when the program does; the program then waits for more
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
-            if process.poll() is None:  # it came just before the system's read, where Python does not see it
+            if process.poll() is None:  # it came just before the system's read, which hides it from Python
                 process.send_signal(signal.SIGINT)
             assert ended(process) == (130, b"spscanner: interrupted\n")
         assert process.stdout.read() == b""
@@ -163,7 +163,7 @@ def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
 
 
 def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    """The program asks OpenMP for it, and keeps what the user has set."""
+    """The program asks OpenMP for this setting, but keeps what the user has set."""
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     run("--version")
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"

@@ -1,4 +1,4 @@
-"""`spscanner compare`, from its arguments to what it writes and its exit code."""
+"""`spscanner compare`, from its arguments to its output and exit code."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`spscanner eval`, from its arguments to the files it writes."""
+"""`spscanner eval`, from its arguments to the files that it writes."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from .conftest import Output, Run, read_lines, write_lines
 
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
-TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
+TIMED = ("seconds", "peak_megabytes")  # these differ from run to run
 
 
 def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def rows_of(out: Path, name: str = "results.json", **wanted: object) -> list[dic
 
 
 def shown_in(told: Output, out: Path) -> list[str]:
-    """What the terminal and both reports show, without markup and line breaks."""
+    """What the terminal and both reports show, without markup or line breaks."""
     texts = [told.out, *((out / name).read_text(encoding="utf-8") for name in ("results.md", "results.html"))]
     return [" ".join(re.sub(r"<[^>]+>|\|", " ", text).split()) for text in texts]
 
@@ -53,7 +53,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def evaluate(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs `spscanner eval`, with BM25 and into the folder "out" unless something else is asked for."""
+    """Runs `spscanner eval`, by default with BM25 and into the folder "out"."""
     monkeypatch.setenv("COLUMNS", "250")  # so that no cell is broken
 
     def evaluate(*arguments: object) -> Output:
@@ -71,7 +71,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def half_answerable(tmp_path: Path) -> Path:
-    """Of each document a question that it answers and one that it does not; of one only the latter."""
+    """Documents with an answerable and an unanswerable question each; one document has only the latter."""
     absent = {"qid": "absent", "question": "Who paid?", "evidence": [], "answerable": False}
     present = {"qid": "present", "question": "Which otter swims?", "evidence": [[4, 9]]}
     lines = [line(f"d{n}", "a", questions=[present, absent | {"qid": f"absent{n}"}]) for n in range(3)]
@@ -80,7 +80,7 @@ def half_answerable(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Documents whose questions name their animal, but not the sentence that answers; one question is of all."""
+    """Documents whose questions name their animal, but not the sentence that answers; one question is in all."""
     lines = []
     for number, animal in enumerate(["otter", "heron", "badger", "vole", "newt", "toad"]):
         text = f"This is about the {animal}. It swims well. Rain fell all day. The end came. " * (1 + number)
@@ -281,7 +281,7 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
 )
 def test_bad_arguments(evaluate: Run, data: Path, out: Path, arguments: list[str], message: str) -> None:
     evaluate(data, *arguments).refuses(message)
-    assert not out.exists()  # nothing half made
+    assert not out.exists()  # no unfinished file
 
 
 def test_bad_lines(evaluate: Run, data: Path, out: Path) -> None:
@@ -319,7 +319,7 @@ KINDS_OF_RUN: dict[str, list[object]] = {
 
 
 def interrupted(out: Path) -> bytes:
-    """Leave the first two records of a run."""
+    """Keep only the first two records of a run."""
     records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
     assert len(records) > 2
     kept = b"".join(records[:2])
@@ -334,7 +334,7 @@ def folder(tiny_checkpoint: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ask(evaluate: Run, many: Path, folder: Path) -> Callable[..., Output]:
-    """Makes a run of a kind, by default with the checkpoint in ``folder``."""
+    """Makes a run of some kind, by default with the checkpoint in ``folder``."""
 
     def ask(kind: str, retrievers: str = f"scanner:{folder}") -> Output:
         return evaluate(many, *KINDS_OF_RUN[kind], "--retrievers", retrievers)
@@ -352,7 +352,7 @@ def test_a_run_goes_on_as_its_kind(kind: str, ask: Callable[..., Output], out: P
     assert [row for row in rows_of(out) if row["metric"] not in TIMED] == rows
     assert (out / "records.jsonl").read_bytes().startswith(before)
     assert len(read_lines(out / "records.jsonl")) == number
-    assert ask(kind, f"{name},hybrid:bm25+bm25" if kind != "calibration" else name).code == 0  # one more
+    assert ask(kind, f"{name},hybrid:bm25+bm25" if kind != "calibration" else name).code == 0  # another one
     refused = ask("corpus" if kind == "plain" else "plain", name)
     assert refused.code == 2
     assert "give the same again, or another --out" in refused.err
@@ -364,7 +364,7 @@ def test_a_replaced_checkpoint_is_refused(ask: Callable[..., Output], folder: Pa
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         path = folder / name
         content = path.read_bytes()
-        # white space after JSON, and another last bit of a weight: both are loaded without a complaint
+        # white space after JSON, and another last bit of a weight: both load without an error
         path.write_bytes(
             content + b" " if path.suffix == ".json" else content[:-1] + bytes([content[-1] ^ 1])
         )

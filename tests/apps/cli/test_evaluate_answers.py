@@ -40,7 +40,7 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Four documents whose last sentence answers, and which BM25 finds; one question has no right answer."""
+    """Four documents whose last sentence answers, and is found by BM25; one question has no right answer."""
     lines = []
     for number, place in enumerate(PLACES):
         filler = " ".join(
@@ -64,7 +64,7 @@ def asked(script: Path) -> int:
 
 
 def rows_of(out: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Rows by label of the retriever, source and metric."""
+    """Rows by the retriever's label, source and metric."""
     units = {"sentence": "bm25", "chunk": "bm25, chunks", "": "whole document"}
     rows = json.loads((out / "answers.json").read_text())["rows"]
     return {(units[row["unit"]], row["source"], row["metric"]): row for row in rows}
@@ -91,7 +91,7 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
     answering = {each["answers_from"]: each["answering"] for each in content["asked"]}
     assert answering["bm25"]["prompts"] == 4
     direct = answering["whole document"]
-    windows = direct["prompts"] - 4  # one more prompt merges the answers to the windows of each document
+    windows = direct["prompts"] - 4  # one more prompt combines the answers to the windows of each document
     assert windows >= 4 * 3
     assert direct["prompt_tokens"] > answering["bm25"]["prompt_tokens"]
     replies = read_lines(out / "answer-replies.jsonl")
@@ -114,7 +114,7 @@ def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_pa
 
 
 def test_the_paper_s_experiment_on_its_test_file(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
-    """Benchmarks with right answers and without evidence, from the file to rows by benchmark and by length."""
+    """Benchmarks with right answers but no evidence, from the file to rows by benchmark and by length."""
     released: dict[str, Any] = {}
     for number, line in enumerate(read_lines(data)):
         sentences = [f"{part}. " for part in line["text"].split(". ")] * (1 + 9 * (number % 2))

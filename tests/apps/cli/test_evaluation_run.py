@@ -1,4 +1,4 @@
-"""The page of an evaluation, from a result, in a browser where there is one, and what a terminal says."""
+"""The page of an evaluation, from a result, in a browser if there is one, and the messages of a terminal."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def page(markup: str) -> CheckedPage:
 
 
 def table_of(page: CheckedPage, caption: str) -> list[list[str]]:
-    """The rows of the table with a caption that begins so."""
+    """The rows of the table whose caption begins with this text."""
     (found,) = (each for each in page.all("table") if text_of(each).strip().startswith(caption))
     return [[text_of(cell) for cell in row if cell.tag in ("th", "td")] for row in found.iter("tr")]
 
@@ -73,7 +73,7 @@ def test_best_is_marked_among_the_same_unit(page: CheckedPage) -> None:
 
 
 def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
-    """A page whose first picture has a share with its interval for each setting."""
+    """A page whose first picture shows a share with its interval for each setting."""
     settings = [
         Setting("scanner"),
         Setting("dense:/m/a"),
@@ -96,7 +96,7 @@ def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line_betwee
     assert [text_of(each) for each in figure.iter("title")] == ["scanner: 20.0% (10.0 to 30.0)"]
     heights = [float(each.attrib["y1"]) for each in figure.iter("line") if each.get("class") == "grid"]
     y = float(point.attrib["transform"].rstrip(")").split()[1])
-    assert y == pytest.approx(min(heights))  # 20 % is the top of its axis
+    assert y == pytest.approx(min(heights))  # 20 % is the top of the picture's axis
 
 
 def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -> None:
@@ -151,7 +151,7 @@ def test_the_differences_are_a_picture(page: CheckedPage) -> None:
 @pytest.mark.parametrize(
     ("low", "p", "words"),
     [
-        (0.05, 0.3, "+10.0 (+5.0 to +20.0), p = 0.300, too few to be sure"),  # the interval leaves out zero
+        (0.05, 0.3, "+10.0 (+5.0 to +20.0), p = 0.300, too few to be sure"),  # the interval excludes zero
         (-0.05, 0.3, "+10.0 (-5.0 to +20.0), p = 0.300, may be chance"),
         (0.05, 0.01, "+10.0 (+5.0 to +20.0), p = 0.010"),
         (None, 0.3, "+10.0, p = 0.300, may be chance"),

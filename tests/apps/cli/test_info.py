@@ -1,4 +1,4 @@
-"""`spscanner info`: what runs here, and what a checkpoint holds."""
+"""`spscanner info`: what runs on this machine, and what a checkpoint holds."""
 
 from dataclasses import replace
 from pathlib import Path

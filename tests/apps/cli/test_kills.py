@@ -1,4 +1,4 @@
-"""Programs that are killed, or run out of room, at any moment: nothing finished is lost, and they go on.
+"""Programs that are killed, or run out of room, at any moment: they lose no finished work, and resume.
 
 Each program is a fork of the tests, which have imported everything, so that its time is that of its work.
 """
@@ -32,13 +32,13 @@ pytestmark = [
 
 RECIPE = f'{SMALL.replace("steps = 4", "steps = 6")}keep_best = true\ndtype = "float32"\n'
 MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second", "config"}
-"""What depends on the machine; "config" is the digest of a file with the hours."""
+"""Fields that depend on the machine; "config" is the digest of a file that contains the hours."""
 
 Command = Callable[[Path], list[object]]
 
 
 class Program:
-    """A command in a process of its own; ``log`` gets what it writes to standard error."""
+    """A command in a separate process; ``log`` gets what it writes on standard error."""
 
     def __init__(
         self, arguments: list[object], log: Path, before: Callable[[], object] = lambda: None
@@ -49,7 +49,7 @@ class Program:
             code = 99
             try:
                 sys.stdout, sys.stderr = open(os.devnull, "w"), log.open("w", encoding="utf-8")  # noqa: SIM115
-                # tqdm shares its lock with all forks, and one that was killed while it held it keeps it
+                # tqdm's lock is shared by all forks, and a fork that is killed while holding it keeps it
                 for bars in (tqdm.std.tqdm, tqdm.auto.tqdm):
                     bars.set_lock(threading.RLock())
                 before()
@@ -63,7 +63,7 @@ class Program:
         os.waitpid(self.process, 0)
 
     def finish(self) -> tuple[int, str, float]:
-        """Exit code, what was written to standard error, seconds."""
+        """Exit code, output on standard error, and seconds."""
         try:
             _, status = os.waitpid(self.process, 0)
         except BaseException:  # such as the time limit of a test
@@ -77,12 +77,12 @@ class Program:
 
 
 EXPECTED: dict[str, object] = {}
-"""What each command comes to when nothing goes wrong."""
+"""The results of each command when nothing goes wrong."""
 
 
 @pytest.fixture(autouse=True)
 def _imported(evaluating: Command, training: Command, tmp_path: Path) -> None:
-    """Run each command once in this process, so that a fork of it need not import anything."""
+    """Run each command once in this process, so that its forks need not import anything."""
     if EXPECTED:
         return
     for name, command in (("evaluating", evaluating), ("training", training)):
@@ -140,7 +140,7 @@ OUTCOMES: dict[str, Callable[[Path], object]] = {"evaluating": evaluated, "train
 def test_a_killed_run_goes_on_to_the_same_end(
     tmp_path: Path, name: str, times: int, request: pytest.FixtureRequest
 ) -> None:
-    """Kills at random moments, each in a folder of its own."""
+    """Kills at random moments, each in a separate folder."""
     command, log, draw = request.getfixturevalue(name), tmp_path / "log", random.Random(0)
     code, error, seconds = Program(command(tmp_path / "whole"), log).finish()
     assert code == 0, error
@@ -155,7 +155,7 @@ def test_a_killed_run_goes_on_to_the_same_end(
 
 
 def limited(size: int) -> Callable[[], object]:
-    """Let no file of a program grow beyond a size, as a disk that is full does."""
+    """Limit the size of a program's files, as a full disk does."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 

@@ -1,4 +1,4 @@
-"""`spscanner scan`, from its arguments to what it writes and its exit code."""
+"""`spscanner scan`, from its arguments to its output and exit code."""
 
 import csv
 import io
@@ -68,7 +68,7 @@ def test_options_reach_the_selection(scan: Run, document: Path) -> None:
     assert len(everything) == 9
     assert everything[0].startswith("The keeper")
     assert everything[-1] == "Then the rain began."
-    assert texts("--top-k", "0.5") == texts("--top-k", "all")  # a share is at least ten sentences
+    assert texts("--top-k", "0.5") == texts("--top-k", "all")  # a share selects at least ten sentences
     assert texts("--threshold", 1) == []
     assert texts("--threshold", 0, "--top-k", 4) == texts("--top-k", 4)
     within = texts("--top-k", "all", "--max-tokens", 30, "--count-tokens", "o200k_base")
@@ -84,7 +84,7 @@ def test_files_and_standard_input_are_documents_of_their_own(
     other.write_bytes(b"\xef\xbb\xbfNo treaty here.\r\nNobody signed.\r\n")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα signed.".encode())))
     out = scan(document, other, "-", "--format", "json").out
-    assert out.isascii()  # whatever the terminal, and whatever the document
+    assert out.isascii()  # whatever the terminal and the document
     answer = json.loads(out)
     paths = [(entry["path"], entry["characters"], entry["sentences"]) for entry in answer["documents"]]
     assert paths == [(str(document), len(TEXT), 9), (str(other), 33, 2), ("-", 13, 1)]
@@ -138,7 +138,7 @@ def test_one_ranking_over_the_files_of_a_folder(scan: Run, tmp_path: Path) -> No
     shown = scan(folder, "--top-k", 2).out
     assert "No sentence was selected in 1 of 3 documents." in shown
     first = min(picks, key=lambda pick: pick[1])[0]
-    assert shown.splitlines()[0].split()[0].endswith(first)  # the document of the best sentence
+    assert shown.splitlines()[0].split()[0].endswith(first)  # the document with the best sentence
     assert "\n5:1 · Signing\n" in shown
     listed = scan(folder, "--top-k", 2, "--format", "markdown").out
     assert "Signing, 5:1: Anne signed the treaty." in listed
@@ -171,7 +171,7 @@ def test_progress_when_asked_for(scan: Run, document: Path, pdf: Path, checkpoin
     assert re.search(f"scanning 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
     assert " 2/2 pages" in " ".join(scan(pdf, "--progress", "--no-cache").err.split())
     assert scan(document, "--no-progress").err == ""
-    assert scan(document).err == ""  # standard error is no terminal here
+    assert scan(document).err == ""  # standard error is not a terminal here
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_the_first_question_says_what_it_reads_and_how_long(
     long = "Anne signed the treaty. " * 1000  # some passes of the model
     document.write_text(long, encoding="utf-8")
     tokens = len(Scanner.from_pretrained(encoder=None).reading.prepare(long, None).input_ids)
-    for _ in range(2):  # the second time, nothing is encoded
+    for _ in range(2):  # nothing is encoded the second time
         shown = run("scan", "-q", QUESTION, "--progress", document).err
         lines = re.findall(f"^reading {tokens:,} tokens, about [0-9]+ s *$", shown, re.MULTILINE)
         assert len(lines) == said

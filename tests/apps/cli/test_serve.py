@@ -66,7 +66,7 @@ def test_options_are_checked_first(option: str, value: str, message: str, run: R
 @pytest.mark.slow
 @pytest.mark.allow_hosts(["127.0.0.1"])
 def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
-    """SIGTERM with a queue: every request that was taken is answered, and a new server takes over the address."""
+    """SIGTERM with a queue: every accepted request is answered, and a new server takes over the address."""
     with serving(tiny_checkpoint) as (server, address):
 
         def ask(number: int) -> int:
@@ -74,11 +74,11 @@ def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
                 body = {"query": f"Who left {number}?", "text": TEXT}
                 return httpx.post(f"{address}/v1/scan", json=body, timeout=120).status_code
             except httpx.TransportError:
-                return 0  # it came when the server took no more
+                return 0  # this request came when the server accepted no more
 
         with ThreadPoolExecutor(24) as clients:
             asked = [clients.submit(ask, number) for number in range(24)]
-            wait(asked, return_when=FIRST_COMPLETED)  # most of the others wait
+            wait(asked, return_when=FIRST_COMPLETED)  # most of the others are waiting
             server.send_signal(signal.SIGTERM)
             statuses = [future.result(120) for future in asked]
         assert server.wait(60) in (0, -signal.SIGTERM)
@@ -88,7 +88,7 @@ def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
     scans = [line["status"] for line in logged if line["path"] == "/v1/scan"]
     assert sorted(scans) == sorted(
         status for status in statuses if status
-    )  # no taken request is without answer
+    )  # every accepted request has an answer
     assert set(statuses) <= {0, 200, 503}
     assert 200 in statuses
     assert "Traceback" not in rest

@@ -41,7 +41,7 @@ def test_every_option_that_may_be_repeated_takes_several_values_and_its_help_say
 
 
 def parsed(*args: str) -> dict[str, Any]:
-    """What ``spscanner train`` understands."""
+    """The values that ``spscanner train`` understands."""
     found: dict[str, Any] = COMMANDS["spscanner train"].make_context("train", ["--out", "o", *args]).params
     return found
 

@@ -27,7 +27,7 @@ def test_a_run_then_training_on_it(run: Run, stories: Path, tmp_path: Path) -> N
     summary = json.loads((out / "summary.json").read_text())
     assert summary["examples"] == summary["files"]["train.jsonl"] + summary["files"]["test.jsonl"] == 7
     assert summary["files"]["test.jsonl"] >= 1
-    assert summary["requests"] == 29  # one of eight finds no link
+    assert summary["requests"] == 29  # one of eight documents has no link
     assert summary["cost"] == pytest.approx(
         (2.5 * summary["prompt_tokens"] + 10 * summary["reply_tokens"]) / 1e6, abs=1e-5
     )

@@ -1,4 +1,4 @@
-"""Retrievers whose scores a test decides."""
+"""Retrievers whose scores are set by a test."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from tests.fakes import ScoredBy
 
 
 class Cutting(ScoredBy):
-    """Also says into what a text is cut."""
+    """Also reports what units it cuts."""
 
     def __init__(self, logits: Any, unit: str = "sentence") -> None:
         super().__init__(logits)
@@ -23,16 +23,16 @@ class Cutting(ScoredBy):
 
 FIRST = Cutting(lambda query, text, units: range(0, -len(units), -1))
 LAST = Cutting(lambda query, text, units: range(len(units)))
-"""The first sentence is the best, or the last one."""
+"""Scores the first sentence best, or the last."""
 
 
 def seeded(seed: int, unit: str = "sentence") -> Cutting:
-    """Scores that follow from a seed."""
+    """Scores drawn with a seed."""
     return Cutting(lambda query, text, units: np.random.default_rng(seed).normal(size=len(units)), unit)
 
 
 def prefers(wanted: Sequence[int | str], unit: str = "sentence") -> Cutting:
-    """The units that begin at given offsets, or hold given words, are the best, in this order."""
+    """Scores the units best, in this order, that begin at given offsets or hold given words."""
 
     def logits(query: str, text: str, units: Sequence[Unit]) -> list[float]:
         def rank(own: Unit) -> int:

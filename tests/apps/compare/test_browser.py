@@ -30,7 +30,7 @@ def page_file(tmp_path: Path, hostile_markup: str) -> Path:
 
 
 def gone_to(opened: Any) -> str:
-    """The pick that was gone to, which must be in view and not under the bar at the top."""
+    """The pick that the page jumped to, which must be in view and not under the bar at the top."""
     (name,) = opened.page.evaluate("[...document.querySelectorAll('li:target')].map((each) => each.id)")
     bar = "document.querySelector('.heads').getBoundingClientRect().bottom"
     opened.until(lambda: opened.page.evaluate(bar) <= opened.top_of(f"#{name}") < 700)
@@ -47,7 +47,7 @@ def test_links_lead_to_the_pick_from_strips_and_cards(visit: Any, page_file: Pat
     assert gone_to(opened) == "p1-3-1"
     opened.page.go_back()
     assert gone_to(opened) == "p1-1-3"
-    if width < 760:  # the best are at hand from anywhere
+    if width < 760:  # the best picks can be reached from anywhere
         opened.page.locator("a.up").click()
         opened.until(lambda: 0 < opened.top_of('.best a[href="#p1-1-1"]') < 844)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -84,9 +84,9 @@ def test_the_best_of_each_are_in_view_at_the_beginning(visit: Any, page_file: Pa
             assert box["x"] + box["width"] <= width
             tops[column, rank] = box["y"]
     assert tops[1, 1] < 844
-    assert (tops[1, 1] == tops[3, 1]) == (width > 760)  # rows are aligned, or below each other
+    assert (tops[1, 1] == tops[3, 1]) == (width > 760)  # rows are aligned, or one below the other
     assert tops[3, 1] < tops[1, 2]
-    if width < 760:  # no column is clipped
+    if width < 760:  # no column is cut off
         rights = (
             "[...document.querySelectorAll('td, tbody th')].map((cell) => cell.getBoundingClientRect().right)"
         )

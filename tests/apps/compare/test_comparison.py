@@ -1,4 +1,4 @@
-"""Retrievers on one question: what counts as a find, as evidence found, and as cost."""
+"""Retrievers on one question: what counts as a find, as found evidence, and as cost."""
 
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
         (2, 0, "One is here."),
     ]
     assert retrieval.picks[0].score == pytest.approx(0.5)
-    assert (retrieval.units, retrieval.tokens, retrieval.only) == (6, 6, 0)  # with one, nothing is only its
+    assert (retrieval.units, retrieval.tokens, retrieval.only) == (6, 6, 0)  # with only one, none is its own
 
 
 def test_a_sentence_in_a_chunk_is_the_same_find() -> None:

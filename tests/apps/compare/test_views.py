@@ -1,4 +1,4 @@
-"""A comparison as text and as a page: every highlight is a pick, and everything of a document is text."""
+"""A comparison as text and as a page: every highlight is a pick, and all text of a document stays text."""
 
 import io
 import re
@@ -38,7 +38,7 @@ def many_sentences(number: int) -> str:
 
 
 def picks_on(page: CheckedPage) -> dict[str, tuple[str, str, str]]:
-    """What stands before each pick, the pick, and what stands after it, by its id."""
+    """The text before each pick, the pick and the text after it, by the pick's id."""
     found = {}
     for item in page.root.iter("li"):
         for whole in item.findall("span[@class='whole']") if "id" in item.attrib else ():
@@ -292,7 +292,7 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
     retrievals = (
         asked("scanner", (0, 5), (30, 35), (12, 18), found=(True, False)),
         asked("bm25", (60, 70), (40, 50), found=(False, True)),
-        asked("dense", (49, 60), found=(False, False)),  # it overlaps too little to have found it
+        asked("dense", (49, 60), found=(False, False)),  # it overlaps too little to count as found
     )
     data = Comparison("?", TextFile("", "x" * 80), retrievals, evidence, evidence, "a")
     assert verdict(data, ["scanner", "bm25", "dense"]) == (

@@ -1,4 +1,4 @@
-"""The checks that every HTML page passes: well formed, self-contained, and nothing of a text is markup in it."""
+"""The checks that every HTML page passes: well formed, self-contained, and no text becomes markup."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ ATTRIBUTES = set(
 
 
 class CheckedPage(HTMLParser):
-    """A page or a part of one as a tree; fails for elements, attributes and nesting that no page has."""
+    """A page or part of one as a tree; fails for elements, attributes or nesting that no page may have."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -106,7 +106,7 @@ def text_of(element: Element) -> str:
 
 
 def check_page(page: str) -> CheckedPage:
-    """A whole page: its policy allows one style sheet, at most one script, and nothing from anywhere else."""
+    """A whole page: its policy allows one style sheet, at most one script, and nothing from other hosts."""
     checked = CheckedPage(page)
     page.encode()
     (style,) = checked.root.iter("style")

@@ -1,4 +1,4 @@
-"""Names and texts from files have no effect in any output: every writer, with hostile ones."""
+"""Hostile names and texts from files have no effect in the output of any writer."""
 
 import csv
 import io
@@ -63,14 +63,14 @@ def results(name: str) -> Result:
 
 
 def check_plain(text: str, name: str) -> None:
-    """A text for a terminal or a Markdown file: nothing invisible, no line that begins in a name."""
+    """A text for a terminal or a Markdown file: nothing invisible, and no line that begins within a name."""
     assert not INVISIBLE.search(text)
     if name == HOSTILE[0]:
         assert not re.search(r"^(two|## three|\| four)", text, re.MULTILINE)
 
 
 def check_cells(cells: Iterable[str]) -> None:
-    """Cells that no spreadsheet computes."""
+    """Cells that no spreadsheet evaluates."""
     for cell in cells:
         assert not INVISIBLE.search(cell)
         assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
@@ -84,7 +84,7 @@ def check_markdown(text: str, name: str) -> None:
     assert not re.search(r"(?<!\\)\]\((javascript|http)", text)
     tables = [line for line in text.splitlines() if line.startswith("| ")]
     for line, rule in pairwise(tables):
-        if rule.startswith("| ---"):  # as many cells as the head
+        if rule.startswith("| ---"):  # as many cells as the header
             assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"\|", rule))
 
 

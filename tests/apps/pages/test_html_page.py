@@ -1,4 +1,4 @@
-"""Short labels of retrievers and documents, which stay as different as the names."""
+"""Short labels of retrievers and documents, which remain as distinct as the names."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The page of a scan: everything of a document is text in it, and every link leads somewhere."""
+"""The page of a scan: all text of a document stays text, and every link leads somewhere."""
 
 import io
 import re
@@ -33,7 +33,7 @@ def checked(*scanned: ScannedDocument, model: str = "m") -> CheckedPage:
 
 
 def shown_in(page: CheckedPage) -> list[str]:
-    """The text of each document, without the ranks in it; a block begins a line."""
+    """The text of each document, without ranks; a block begins a new line."""
     documents = []
     for document in page.all("div", "text"):
         for back in list(document.iter("a")):
@@ -54,7 +54,7 @@ def test_blocks_do_not_change_the_text() -> None:
     shown = shown_in(page)
     assert len([each for each in page.all("div") if "data-at" in each.attrib]) > 14
     assert shown[0] == shown[2] == prose
-    assert shown[1].count("\n") == 2  # the only breaks that the document does not have
+    assert shown[1].count("\n") == 2  # the only line breaks that the document does not have
     assert shown[1].replace("\n", "") == one_line
     assert shown[3] == "\n\nOne. "
 
@@ -109,7 +109,7 @@ def test_rows_of_tables_are_quoted_without_their_lines(text: str, shown: str) ->
     assert readable(text) == shown
     page = checked(scan("| keeper | signed the treaty |"))
     assert page.text("span", "quote") == "keeper · signed the treaty"
-    assert page.text("mark") == "| keeper | signed the treaty |"  # the text itself stays as it is
+    assert page.text("mark") == "| keeper | signed the treaty |"  # the text itself is unchanged
 
 
 def test_a_pick_shows_its_rank_among_those_of_all_documents_and_whose_it_is() -> None:
@@ -167,7 +167,7 @@ def test_the_strip_shows_where_the_picks_stand() -> None:
         x = float(ticks[f"#d1-{scanned.number(passage)}"][1].attrib["x"])
         assert x == pytest.approx(1000 * passage.start / len(scanned.result.text), abs=6)
     ranks = [text_of(tick).partition(":")[0] for tick in ticks.values()]
-    assert ranks == ["6", "5", "4", "3", "2", "1"]  # the best on top
+    assert ranks == ["6", "5", "4", "3", "2", "1"]  # the best is drawn on top
     assert next(strip.iter("path")).attrib["d"].startswith("M")
 
 

@@ -57,7 +57,7 @@ def test_the_policy_stops_what_would_run_and_load(visit: Any, tmp_path: Path) ->
 
 
 def wait_until_seen(opened: Any, selector: str) -> None:
-    """Wait until an element is in view, and not under the bar at the top: the page settles in the next frame."""
+    """Wait until an element is in view and not under the bar at the top: the page settles in the next frame."""
     opened.page.wait_for_function(
         """selector => {
           const element = document.querySelector(selector), box = element.getClientRects()[0];
@@ -112,7 +112,7 @@ def test_a_click_on_the_strip_goes_there(visit: Any, hostile_page: Path) -> None
 def test_a_click_on_the_list_shows_the_sentence_and_back(visit: Any, hostile_page: Path, width: int) -> None:
     opened = visit(hostile_page, viewport={"width": width, "height": 800})
     for target in ("d1-250", "d1-30"):
-        if width < 760:  # the list is a drawer at the bottom, closed by what is chosen in it
+        if width < 760:  # the list is a drawer at the bottom, and choosing an entry closes it
             opened.page.locator("nav summary").click()
         opened.page.locator(f'nav a[href="#{target}"]').click()
         wait_until_seen(opened, f"#{target}")

@@ -1,4 +1,4 @@
-"""The text view: what a terminal, a pipe and an ASCII-only output get."""
+"""The text view: the output for a terminal, a pipe and ASCII."""
 
 import io
 import re

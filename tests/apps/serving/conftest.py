@@ -20,7 +20,7 @@ POSTED = "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\
 
 
 def connected(client: httpx.Client, data: bytes = b"") -> socket.socket:
-    """A connection to the server of a client, over which some bytes were sent."""
+    """A client's connection to the server, over which some bytes were sent."""
     assert client.base_url.port is not None
     connection = socket.create_connection(("127.0.0.1", client.base_url.port), timeout=30)
     connection.sendall(data)
@@ -28,7 +28,7 @@ def connected(client: httpx.Client, data: bytes = b"") -> socket.socket:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for what another thread does."""
+    """Wait for another thread's work."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end
@@ -36,7 +36,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
 
 
 class Asking(httpx.Client):
-    """A client of a server in this process, which a test can look into."""
+    """A client of a server in this process, which a test can inspect."""
 
     queue: ReadingQueue
     server: Service
@@ -61,7 +61,7 @@ def running(app: Starlette) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def address(tiny_scanner: Scanner) -> Iterator[str]:
-    """A server with the usual limits; a test that asks it is marked ``allow_hosts(["127.0.0.1"])``."""
+    """A server with the default limits; a test that uses it is marked ``allow_hosts(["127.0.0.1"])``."""
     with running(create_app(tiny_scanner)) as url:
         yield url
 
@@ -75,7 +75,7 @@ def client(address: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., Asking]]:
-    """Starts a server with limits of its own and gives a client of it."""
+    """Starts a server with other limits and returns a client of it."""
     with ExitStack() as stack:
 
         def start(token: str | None = None, **limits: float) -> Asking:

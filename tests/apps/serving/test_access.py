@@ -1,4 +1,4 @@
-"""Who may ask, how much, and how long: tokens, names, sizes, slow and vanishing clients, the log."""
+"""Who may ask, how much and how long: tokens, names, sizes, slow and vanishing clients, the log."""
 
 import base64
 import contextlib
@@ -26,11 +26,11 @@ Serve = Callable[..., Asking]
 SCAN = {"query": "Who left?", "text": "He left. She stayed."}
 MIDDLING = {"query": "Who left?", "text": "The keeper left the island in winter. " * 2_000}
 LONG = {"query": "Who left?", "text": "The keeper left the island in winter. " * 30_000}
-LONG_TOKENS = 300_000  # of LONG, at least
+LONG_TOKENS = 300_000  # at least the number of tokens of LONG
 
 
 def sent(client: httpx.Client, length: int, body: bytes = b"{") -> socket.socket:
-    """A connection that has announced a body of some length, and sent some of it."""
+    """A connection that has announced a body of some length and sent part of it."""
     return connected(client, POSTED.format("/v1/scan", length).encode() + body)
 
 
@@ -45,7 +45,7 @@ def test_only_who_has_the_token_is_answered(serve: Serve) -> None:
     assert client.get("/health").status_code == client.get("/ready").status_code == 200
     right = {"authorization": "Bearer a-secret"}
     assert client.post("/v1/scan", json=SCAN, headers=right).status_code == 200
-    page = client.get("/").text  # open, with a field for the token
+    page = client.get("/").text  # open to all, with a field for the token
     assert 'id="token"' in page
     assert "a-secret" not in page
     for path in ("/v1/page", "/v1/prepare"):
@@ -74,9 +74,7 @@ def test_sizes_beyond_the_limits_are_refused(serve: Serve) -> None:
     file = {"query": "a", "file": "SGUgbGVmdC4g" * 100, "name": "a.txt"}  # "He left. "
     assert client.post("/v1/page", json=file).status_code == 200
     file["file"] = "SGUgbGVmdC4g" * 120  # its text has more than 1,000 characters
-    rows = (
-        b"a long name of a column,another long name of one\n" + b"1,2\n" * 30
-    )  # the names go before each row
+    rows = b"a long name of a column,another long name of one\n" + b"1,2\n" * 30  # names come before each row
     table = {"query": "a", "file": base64.b64encode(rows).decode(), "name": "a.csv"}
     for own in (file, table):
         assert client.post("/v1/page", json=own).status_code == 413
@@ -91,7 +89,7 @@ def test_a_body_is_refused_before_it_is_sent_or_unpacked(client: httpx.Client) -
     bomb = gzip.compress(bytes(20_000_000), 1)
     answer = client.post("/v1/scan", content=bomb, headers={"content-encoding": "gzip"})
     assert (answer.status_code, "uncompressed" in answer.json()["message"]) == (415, True)
-    assert client.post("/v1/scan", content=bomb).status_code == 422  # no JSON, and nothing unpacks it
+    assert client.post("/v1/scan", content=bomb).status_code == 422  # not JSON, and nothing unpacks it
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 
 
@@ -99,7 +97,7 @@ def test_half_a_body_is_given_up(serve: Serve) -> None:
     client = serve(transfer_seconds=0.3)
     with sent(client, 100) as connection:
         assert connection.recv(1000).startswith(b"HTTP/1.1 408")
-    with sent(client, 100):  # and one that hangs up
+    with sent(client, 100):  # and a client that hangs up
         pass
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 

@@ -1,4 +1,4 @@
-"""The routes, asked over a real connection: Cohere's and TEI's forms, scans, units, the page, and bad requests."""
+"""The routes over a real connection: the forms of Cohere and TEI, scans, units, the page, and bad requests."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def ranked(tiny_scanner: Scanner) -> list[tuple[int, float]]:
-    """What the scanner itself says."""
+    """The result of the scanner itself."""
     return [(one.number, one.score) for one in tiny_scanner.rank(QUERY, TEXTS)]
 
 
@@ -242,7 +242,7 @@ def test_documented_curl_lines_are_answered(address: str) -> None:
 
 
 def asked(client: httpx.Client, **body: Any) -> dict[str, Any]:
-    """The last line of the answer; those before it say how far the reading is."""
+    """The last line of the answer; the lines before it report progress."""
     answer = client.post("/v1/page", json={"query": "Who left?", **body})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/x-ndjson"
@@ -272,7 +272,7 @@ def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callabl
     assert "<script>x" not in page
     assert "img-src" not in page
     assert "<figure" not in page
-    assert "<h1" not in page  # the page above it says what is asked
+    assert "<h1" not in page  # the page above it shows the question
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page at `/` in a real browser: files, keys, progress, hostile documents, a token, a telephone."""
+"""The page at `/` in a real browser: files, keys, progress, hostile documents, a token, a phone."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ TEXT = "It rained. The keeper left. She stayed. " * 40
 
 @contextmanager
 def opened(browser: Any, address: str, troubles: list[str], **context: Any) -> Iterator[Any]:
-    """The page at an address; what it logs, and any request to another host, is trouble."""
+    """The page at an address; anything that it logs, and any request to another host, is an error."""
     visit = Visit(browser, address, **context)
     try:
         yield visit.page
@@ -30,7 +30,7 @@ def opened(browser: Any, address: str, troubles: list[str], **context: Any) -> I
 
 @pytest.fixture
 def visited(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Opens the page with the options of a browser context; nothing may go wrong in it."""
+    """Opens the page with options of a browser context; nothing may go wrong in it."""
     troubles: list[str] = []
     yield lambda **context: opened(browser, address, troubles, **context)
     assert troubles == []
@@ -57,7 +57,7 @@ def test_the_keyboard_is_enough(visited: Callable[..., Any], width: int, scheme:
         page.keyboard.type("Who left?")
         page.keyboard.press("Enter")
         assert "no document" in page.locator("[role=alert]").text_content()
-        for _ in range(2):  # past Find and the summary
+        for _ in range(2):  # past the Find button and the summary
             page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.insert_text(TEXT)

@@ -1,4 +1,4 @@
-"""Bounds of what a body may take."""
+"""Limits on what a body may contain."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The queue in front of the model: nothing is lost or mixed up, short jobs go first, a bad one fails alone."""
+"""The queue in front of the model: nothing is lost or mixed up, short jobs go first, a bad job fails alone."""
 
 import threading
 import time
@@ -57,7 +57,7 @@ def job(
 
 
 def ask(queue: ReadingQueue, *texts: str, **options: Any) -> Job:
-    """Have a job read."""
+    """Have the service read a job."""
     asked = job(queue.pipeline, *texts, **options)
     queue.submit(asked)
     return asked
@@ -65,7 +65,7 @@ def ask(queue: ReadingQueue, *texts: str, **options: Any) -> Job:
 
 @contextmanager
 def held(queue: ReadingQueue) -> Iterator[Job]:
-    """Keep the queue at a job until the block ends, so that what is asked meanwhile waits."""
+    """Hold the queue at a job until the block ends, so that later requests wait."""
     begun, over = threading.Event(), threading.Event()
     holding = ask(queue, "He left.", progress=lambda *_: begun.set() or over.wait(30))
     assert begun.wait(30)
@@ -76,7 +76,7 @@ def held(queue: ReadingQueue) -> Iterator[Job]:
 
 
 def wait_until_idle(queue: ReadingQueue) -> None:
-    """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
+    """Wait until no job waits or is read, since a job gets its answer shortly before its thread is done with it."""
     wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
 
 
@@ -126,7 +126,7 @@ def test_a_long_job_goes_on_for_as_long_as_it_was_interrupted() -> None:
 
 
 class Slow:
-    """An encoder of many steps, between which other jobs are read."""
+    """An encoder that takes many steps, between which other jobs are read."""
 
     digest = "slow"
 
@@ -197,7 +197,7 @@ def test_a_job_that_breaks_the_model_fails_alone(
         return run(self, requests, *options)
 
     monkeypatch.setattr(Pipeline, "run", breaking)
-    with held(queue):  # so that all of them are read together
+    with held(queue):  # so that all are read together
         jobs = [ask(queue, text) for text in ("He left.", "It rained.", "A poison.", "She stayed.")]
     wait([each.future for each in jobs], timeout=30)
     broken = [each.future.exception() for each in jobs]
@@ -209,7 +209,7 @@ def test_a_job_that_breaks_the_model_fails_alone(
 def test_a_job_larger_than_all_that_may_wait_is_read_when_nothing_else_does(tiny_scanner: Scanner) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_characters=5))
     try:
-        for _ in range(2):  # and does not keep the next one out
+        for _ in range(2):  # and does not block the next one
             assert len(ask(queue, "He left the island.").future.result(timeout=20)) == 1
             wait_until_idle(queue)
     finally:
