@@ -7,7 +7,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-os.environ["SPSCANNER_CACHE"] = os.path.join(os.devnull, "none")  # nothing can be kept there
+os.environ["SPSCANNER_CACHE"] = os.path.join(os.devnull, "none")  # nothing can be stored there
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow on a busy machine
 
 import inspect
@@ -55,13 +55,13 @@ BERT_WORDS = (
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread() -> None:
-    """Tiny models are fastest on one thread, and sums come out the same on every machine."""
+    """Tiny models are fastest on one thread, and their sums are then the same on every machine."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random state, whatever ran before it."""
+    """Every test starts from the same random state, whatever ran before."""
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
@@ -69,7 +69,7 @@ def _seeded() -> None:
 
 @pytest.fixture(autouse=True)
 def _the_default_stays_bundled() -> Iterator[None]:
-    """A test that loads another checkpoint as the default must not leave it to the tests after it."""
+    """A test that loads another checkpoint as the default must not leave it to later tests."""
     yield
     for key, scanner in shared_scanners._shared.items():
         if key[0] == (type(None), None) and isinstance(scanner, Scanner):
@@ -78,7 +78,7 @@ def _the_default_stays_bundled() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def oracles() -> Path:
-    """Folder with the outputs of the original code; it stands beside a checkout."""
+    """Folder with the outputs of the original code, beside a checkout."""
     folder = Path(os.environ.get("SPSCANNER_ORACLES") or REPOSITORY.parent / "shared" / "oracles")
     if not folder.is_dir():
         reason = f"no oracle folder at {folder}: set SPSCANNER_ORACLES to where it is"
@@ -112,7 +112,7 @@ def tiny_tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a small random scanner of our own kind: re-anchoring and the whole lexical channel."""
+    """Folder of a small random scanner in our own layout, with re-anchoring and the whole lexical channel."""
     config = Mamba2Config(
         d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
     )
@@ -140,7 +140,7 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="session")
 def windowed_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reads as the published scanners do (reference units, windows), with the tiny tokenizer."""
+    """Reads like the published scanners (reference units, windows), with the tiny tokenizer."""
     with torch.random.fork_rng():
         torch.manual_seed(1)
         config = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
@@ -179,7 +179,7 @@ def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as it is installed."""
+    """The package as installed."""
     builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(REPOSITORY))
     return Path(
         next(iter(builder.build(directory=str(tmp_path_factory.mktemp("wheel")), versions=["standard"])))
@@ -188,18 +188,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def bundled() -> Scanner:
-    """The scanner that is shipped: float32, on the CPU."""
+    """The scanner that the package ships: float32, on the CPU."""
     return Scanner.from_pretrained(device="cpu", dtype="float32")
 
 
 @pytest.fixture(scope="session")
 def save_bert() -> Callable[[Path, int | None], Path]:
-    """Saves a BERT of random weights: a classifier with so many labels, or an encoder if they are None."""
+    """Saves a BERT with random weights: a classifier with that many labels, or an encoder if they are None."""
     return _save_bert
 
 
 def _save_bert(folder: Path, labels: int | None) -> Path:
-    """A BERT of one small layer with random weights and a vocabulary of words; a classifier if it has labels."""
+    """A BERT with one small layer, random weights and a vocabulary of words; with labels, a classifier."""
     transformers = pytest.importorskip("transformers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     vocabulary = {word: number for number, word in enumerate([*special, *".!?", *BERT_WORDS.split()])}
@@ -234,25 +234,25 @@ def _save_bert(folder: Path, labels: int | None) -> Path:
 def bert_folder(
     save_bert: Callable[[Path, int | None], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A BERT-like model in the folder of its library."""
+    """The folder of a BERT-like model, as its library saves it."""
     return save_bert(tmp_path_factory.mktemp("bert"), None)
 
 
 @pytest.fixture(scope="session")
 def encoder_file(bert_folder: Path) -> EncoderFile:
-    """The same, read."""
+    """That model, read from its file."""
     return find_encoder(bert_folder)[0]
 
 
 @pytest.fixture(scope="session")
 def encoder(encoder_file: EncoderFile) -> TokenEncoder:
-    """The same, ready to encode."""
+    """That model, ready to encode."""
     return encoder_file.loaded("tiny", "cpu", torch.float32)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, where there is one.
+    """Chromium, if it is installed.
 
     Playwright keeps an event loop running in this thread while it is open; the tests of other modules, which start
     loops of their own, must not meet it.
@@ -268,7 +268,7 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A page that was opened, with all that it logged and asked for."""
+    """An opened page, with everything that it logged and requested."""
 
     def __init__(self, browser: Any, address: str, **context: Any) -> None:
         self.context = browser.new_context(**context)
@@ -283,7 +283,7 @@ class Visit:
         self.address = address
 
     def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Wait until something holds: a page scrolls, and tells where it stands, only in its next frame."""
+        """Wait until something holds, since a page scrolls, and reports its position, only in the next frame."""
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(holds).strip()}"
@@ -297,7 +297,7 @@ class Visit:
         return str(self.page.evaluate(script, [selector, name]))
 
     def brightness(self, selector: str, name: str) -> float:
-        """A colour's brightness, 0 to 1."""
+        """A colour's brightness, from 0 to 1."""
         red, green, blue = self.style(selector, name).split("(")[1].rstrip(")").split(",")[:3]
         return (float(red) + float(green) + float(blue)) / 765
 
@@ -309,13 +309,13 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: Any) -> Callable[..., Visit]:
-    """Opens a file in Chromium, with the options of a browser context."""
+    """Opens a file in Chromium, with options of a browser context."""
     return lambda path, **context: Visit(browser, path.as_uri(), **context)
 
 
 @pytest.fixture
 def hostile_markup() -> str:
-    """What must not act in a browser."""
+    """Markup that must not act in a browser."""
     return (
         "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
         "<style>body{display:none}</style></style><a href=\"javascript:alert('owned')\">click</a>"
@@ -343,7 +343,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 @pytest.fixture(scope="session")
 def pdf_of() -> Callable[..., bytes]:
-    """Makes a PDF of pages of lines; an empty page has no text."""
+    """Makes a PDF from pages of lines; an empty page has no text."""
     pytest.importorskip("pypdf")
 
     def pdf_of(

@@ -1,4 +1,4 @@
-"""What tests of all rooms share: a scorer that answers as it is told, and ways to look at texts."""
+"""Helpers of the tests of all rooms: a scorer with scripted answers, and ways to look at texts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from spscanner_rag.text.units import Unit
 
 
 class ScoredBy:
-    """Has the logits that a function gives for a question, a text and its units; counts no tokens."""
+    """Takes its logits from a function of question, text and units; counts no tokens."""
 
     def __init__(self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]]) -> None:
         self.logits = logits
@@ -21,13 +21,13 @@ class ScoredBy:
 
 
 EQUAL = ScoredBy(lambda query, text, units: [1.0] * len(units))
-"""Tells no unit from another."""
+"""Gives all units the same score."""
 
 
 def result_of(
     sentences: Sequence[str], logits: Sequence[float], between: str = " ", *, query: str = "q", **fields: Any
 ) -> ScanResult:
-    """A result whose text is these sentences."""
+    """A result whose text consists of these sentences."""
     ends = np.cumsum([len(one) + len(between) for one in sentences]) - len(between)
     starts = ends - [len(one) for one in sentences]
     return ScanResult(query, between.join(sentences), starts, ends, np.array(logits, np.float32), **fields)

@@ -247,7 +247,7 @@ def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attem
     with attempt(DOORS):
         head = POSTED.format("/v1/scan", 90_000).encode()
         announced = [connected(client, head) for _ in range(6)]
-        assert client.post("/v1/scan", json=SHORT).status_code == 200  # a body that is not sent does not count
+        assert client.post("/v1/scan", json=SHORT).status_code == 200  # bodies that are not sent do not count
         chunk = (
             head.replace(b"content-length: 90000", b"transfer-encoding: chunked")
             + b"9c40\r\n"

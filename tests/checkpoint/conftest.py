@@ -1,4 +1,4 @@
-"""A small checkpoint in our layout, and one in the published one."""
+"""A small checkpoint in our layout, and one in the published layout."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
 
 
 def is_float32(name: str) -> bool:
-    """Decays, time steps, and what logits are made of."""
+    """True for decays, time steps, and the weights that make logits."""
     return name.rpartition(".")[2] in ("A_log", "dt_bias", "D") or name.startswith(
         ("binary_head.", "lexical_prior.", "surroundings.")
     )
@@ -61,7 +61,7 @@ def refused(message: str) -> Iterator[None]:
 
 
 def fill_cache(cache: Path, repository: str) -> Path:
-    """The empty folder of a repository's commit in a cache as the Hub's client lays it out."""
+    """The empty folder of a repository's commit, in a cache with the layout of the Hub's client."""
     root = cache / f"models--{repository.replace('/', '--')}"
     (root / "refs").mkdir(parents=True)
     (root / "refs" / "main").write_text(COMMIT)
@@ -70,7 +70,7 @@ def fill_cache(cache: Path, repository: str) -> Path:
 
 
 def remove_digests(folder: Path) -> None:
-    """Make a checkpoint one without digests, so that its files can be changed."""
+    """Remove a checkpoint's digests, so that its files can be changed."""
     config = json.loads((folder / "config.json").read_text())
     config.get("spscanner", {}).pop("sha256", None)
     (folder / "config.json").write_text(json.dumps(config))

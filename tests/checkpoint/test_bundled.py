@@ -1,4 +1,4 @@
-"""What a first try of the bundled checkpoint shows: short texts, and what is in its folder."""
+"""What a first try of the bundled checkpoint shows: short texts, and the contents of its folder."""
 
 from pathlib import Path
 

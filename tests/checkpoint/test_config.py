@@ -1,4 +1,4 @@
-"""What config.json says: the keys and names of transformers, and the object "spscanner"."""
+"""The contents of config.json: the keys and names of transformers, and the object "spscanner"."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The SHA-256 of a checkpoint's files: written when it is saved, checked when it is loaded."""
+"""The SHA-256 digests of a checkpoint's files: written when it is saved, checked when it is loaded."""
 
 import hashlib
 import json
@@ -62,7 +62,7 @@ def test_other_weights_are_refused(folder: Path) -> None:
     refused(folder, "model.safetensors")
     with pytest.raises(CheckpointError, match="its SHA-256"):
         load_model(folder)
-    remove_digests(folder)  # as published checkpoints and older ones of ours
+    remove_digests(folder)  # like published checkpoints and older ones of ours
     assert load_checkpoint(folder).verified == ()
 
 

@@ -1,4 +1,4 @@
-"""The encoder of a checkpoint: written, read, damaged, replaced by the caller's."""
+"""A checkpoint's encoder: written, read, damaged, and replaced by the caller's encoder."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def test_what_is_written_is_read(file: Path, encoder_file: EncoderFile) -> None:
 
 
 def without(file: Path, name: str) -> None:
-    """Leave a tensor out."""
+    """Remove a tensor."""
     tensors = load_file(file)
     del tensors[name]
     _save(file, tensors)

@@ -57,7 +57,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_json(path)
     for read in (read_tokenizer, read_word_vectors, read_encoder):
         with path.open("wb") as file:
-            file.truncate(2**40)  # a sparse file, which no memory holds
+            file.truncate(2**40)  # a sparse file, too large for any memory
         with refused("bytes; expected at most"):
             read(path)
 
@@ -78,7 +78,7 @@ def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert locate(None) == locate("default") == folder
     assert load_checkpoint().source == "default"
-    (tmp_path / "default").mkdir()  # a folder that is called so is meant
+    (tmp_path / "default").mkdir()  # a folder with this name takes precedence
     assert locate("default") == Path("default")
 
 
@@ -130,7 +130,7 @@ def test_what_the_client_is_asked(folder: Path, tmp_path: Path, monkeypatch: pyt
     assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(patterns)
     assert asked == [{"repository": "owner/name", "revision": "v1"} | options]
     assert "pytorch_model.bin" not in patterns
-    found = tmp_path / COMMIT  # without weights: pickles are fetched last, of the same commit
+    found = tmp_path / COMMIT  # without weights; pickles are fetched last, from the same commit
     found.mkdir()
     locate("owner/name", revision="v1", **options)
     assert [each["revision"] for each in asked] == ["v1", "v1", COMMIT]
@@ -145,7 +145,7 @@ def test_an_option_that_does_not_exist(folder: Path) -> None:
 
 
 class Answer:
-    """As much of an HTTP response as the Hub client's exceptions keep."""
+    """The part of an HTTP response that the Hub client's exceptions keep."""
 
     headers: dict[str, str] = {}  # noqa: RUF012
     request = f"GET with authorization {SECRET}"
@@ -183,6 +183,6 @@ def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, message: st
     assert str(caught.value).startswith("cannot get owner/name from the Hugging Face Hub: ")
     assert "\n" not in str(caught.value)
     assert SECRET not in str(caught.value)
-    # the original error holds the request, and with it the token
+    # the original error contains the request, and with it the token
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

@@ -1,4 +1,4 @@
-"""Loading checkpoints in every layout, and refusing what is wrong with one."""
+"""Loading checkpoints in every layout, and refusing damaged ones."""
 
 import json
 import shutil
@@ -76,7 +76,7 @@ def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that are opened, once each time; a header is read whenever its file is opened."""
+    """The names of files in the order in which they are opened; a header is read whenever its file is opened."""
     names: list[str] = []
     open_path, open_safetensors = Path.open, tensor_files.safe_open
 
@@ -228,7 +228,7 @@ def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) 
 
 
 def save_transformers(folder: Path, kind: str, **keys: Any) -> Any:
-    """Save a tiny random model with transformers itself, every tensor of it random."""
+    """Save a tiny model with transformers itself, with every tensor random."""
     transformers = pytest.importorskip("transformers")
     model = getattr(transformers, kind)(transformers.Mamba2Config(**(SIZES | keys))).eval()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Saving over a checkpoint: at every moment the old one or the new one loads, and nothing else is touched."""
+"""Saving over a checkpoint: at every moment either the old or the new one loads, and nothing else is touched."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +16,12 @@ from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, FILES, SETTINGS, remove_digests
 
-# every way in which saving changes a folder, as `os` offers it to pathlib, shutil and our own code
+# every way in which saving changes a folder, through `os`, pathlib, shutil or our own code
 CHANGES = ("mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync")
 
 
 class Killed(BaseException):
-    """Nothing handles it."""
+    """No code handles this exception."""
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def other() -> ScannerModel:
 
 
 def content(loaded: Checkpoint) -> tuple[float, str]:
-    """What tells one checkpoint from another, and any of them from a mixture."""
+    """What distinguishes one checkpoint from another, and either from a mixture of both."""
     return float(loaded.model.backbone.embedding.weight.detach().sum()), loaded.tokenizer.to_str()
 
 
 def kill_at(patch: pytest.MonkeyPatch, number: int) -> None:
-    """Let the change of this number, and all after it, fail as if the program were gone."""
+    """Make the change with this number, and all later ones, fail as if the program were gone."""
     numbers = count(1)
 
     def counted(change: Any) -> Any:
@@ -65,7 +65,7 @@ def no_links(*_: Any, **__: Any) -> None:
 def save_killed(
     folder: Path, model: ScannerModel, tokenizer: Tokenizer | None, number: int, links: bool = True
 ) -> bool:
-    """Save, and die at the change of this number; False if there are fewer."""
+    """Save, and die at the change with this number; False if there are fewer changes."""
     with pytest.MonkeyPatch.context() as patch:
         if not links:
             patch.setattr(os, "link", no_links)
@@ -106,11 +106,11 @@ def test_killed_at_every_change(
         save_checkpoint(folder, other, SETTINGS, other_tokenizer)  # the next run saves again
         assert content(load_checkpoint(folder)) == new
         assert current_files(folder) == folder
-        for name, data in originals.items():  # back to the old one
+        for name, data in originals.items():  # restore the old one
             (folder / name).write_bytes(data)
     else:
         pytest.fail("saving never ended")
-    assert seen == sorted(seen)  # first the old one, then the new one
+    assert seen == sorted(seen)  # the old one first, then the new one
     assert 4 < sum(seen) < len(seen) - 4
 
 
@@ -131,12 +131,12 @@ def test_several_programs_save_to_one_folder(
     tiny_tokenizer: Tokenizer,
     other_tokenizer: Tokenizer,
 ) -> None:
-    folder, wholes = tmp_path / "one", []  # who comes first creates it
+    folder, wholes = tmp_path / "one", []  # whichever comes first creates it
     for whole, tokenizer in ((model, tiny_tokenizer), (other, other_tokenizer)):
         save_checkpoint(tmp_path / "whole", whole, SETTINGS, tokenizer)
         wholes.append(content(load_checkpoint(tmp_path / "whole")))
 
-    def save_often(number: int) -> None:  # threads, each with a lock of its own, as processes have
+    def save_often(number: int) -> None:  # threads, each with its own lock, like processes
         for _ in range(10):
             whole, tokenizer = ((model, tiny_tokenizer), (other, other_tokenizer))[number % 2]
             save_checkpoint(folder, whole, SETTINGS, tokenizer)

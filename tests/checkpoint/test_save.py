@@ -1,4 +1,4 @@
-"""Saving checkpoints: what is written, and nothing half written."""
+"""Saving checkpoints: the files are complete, or absent."""
 
 import json
 import stat
@@ -25,7 +25,7 @@ def test_saved_files(folder: Path) -> None:
     assert config["ssm_cfg"]["layer"] == "Mamba2"
     assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert len(modes) == 1, modes  # all as the umask has it, none private
+    assert len(modes) == 1, modes  # all permissions follow the umask; none is private
 
 
 def test_a_failed_save(folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Tensor files: verification, refusals, reading; a pickle may hold nothing but dense tensors."""
+"""Tensor files: verification, refusals, reading; a pickle may hold only dense tensors."""
 
 import collections
 import io
@@ -142,7 +142,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
     with refused(r"pytorch_model\.bin: refused, since it holds Python objects"):
         read_headers(tmp_path)
     assert not trace.exists()
-    torch.load(path, weights_only=False)  # the file does carry the intruder
+    torch.load(path, weights_only=False)  # the file does contain the intruder
     assert trace.exists()
 
 
@@ -168,7 +168,7 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
         ({"a": torch.empty(2, device="meta")}, "refused, .*_rebuild_meta_tensor_no_storage"),
         ({"huge": torch.ones(1).expand(10**9)}, "tensor huge claims more bytes than the file's"),
         (
-            {f"a{number}": WHOLE[number:] for number in range(100)},  # all of one storage
+            {f"a{number}": WHOLE[number:] for number in range(100)},  # all share one storage
             "claims more bytes than the file's",
         ),
     ],
@@ -230,7 +230,7 @@ HUGE = 10**11
 
 
 def write_pickle(path: Path, content: bytes, **parts: bytes) -> None:
-    """An archive as torch.save makes it, with this pickle in it."""
+    """An archive like those of torch.save, with this pickle in it."""
     torch.save({"a": torch.ones(2)}, path)
     with zipfile.ZipFile(path) as archive:
         whole = {name: archive.read(name) for name in archive.namelist()}
@@ -302,7 +302,7 @@ def test_a_storage_larger_than_the_file(tmp_path: Path) -> None:
     path = write_pickled(tmp_path, {"a": torch.ones(2)})
     with zipfile.ZipFile(path) as archive:
         content = archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
-    assert content.count(b"K\x02") == 2  # elements of the storage, and of the tensor
+    assert content.count(b"K\x02") == 2  # elements of the storage and of the tensor
     write_pickle(path, content.replace(b"K\x02", b"J" + struct.pack("<i", 2**31 - 1), 1))
     with refused("claims more bytes than the file's"):
         read_all(tmp_path)
@@ -336,11 +336,11 @@ def test_a_pickle_that_is_too_large(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"\x80\x02r\xff\xff\xff\x7f.",  # a place in the memo far away
+        b"\x80\x02r\xff\xff\xff\x7f.",  # a distant place in the memo
         b"\x80\x04\x96" + struct.pack("<Q", 2**40) + b".",  # a byte array of 1 TB
         b"\x80\x04\x8e" + struct.pack("<Q", 2**40) + b".",  # bytes
         b"\x80\x02(((((((((.",
-        b"\x80\x02}q\x00(X\x01\x00\x00\x00ah\x00u.",  # a dict within itself
+        b"\x80\x02}q\x00(X\x01\x00\x00\x00ah\x00u.",  # a dict that contains itself
         b"",
     ],
 )
@@ -351,7 +351,7 @@ def test_a_damaged_pickle_takes_no_memory(tmp_path: Path, content: bytes) -> Non
 
 
 def test_what_training_saves_still_loads(tmp_path: Path) -> None:
-    state = torch.nn.Linear(3, 2).state_dict()  # with what torch says of its version
+    state = torch.nn.Linear(3, 2).state_dict()  # with torch's words about its version
     state["parameter"] = torch.nn.Parameter(torch.arange(3.0))
     state["tied"] = state["bias"]
     write_pickled(tmp_path, state)

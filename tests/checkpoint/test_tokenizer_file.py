@@ -1,4 +1,4 @@
-"""Which tokenizer a checkpoint gets."""
+"""The tokenizer that a checkpoint gets."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_own_tokenizer_reads_everything_and_no_more(folder: Path, tiny_tokenizer
 
 @pytest.mark.parametrize("name", [".", "tokenizer.json", None])
 def test_where_a_tokenizer_is_found(folder: Path, name: str | None) -> None:
-    given = None if name is None else str(folder / name)  # else the own one, also of a published scanner
+    given = None if name is None else str(folder / name)  # otherwise its own one, even of a published scanner
     found = find_tokenizer(given, folder, True, **OFFLINE, cache_dir=folder / "none")
     assert (found.truncation, found.padding, found.get_vocab_size()) == (None, None, 384)
 
@@ -142,4 +142,4 @@ def test_dropout_is_switched_off(folder: Path, tiny_tokenizer: Tokenizer) -> Non
     assert [found.encode(text).ids for _ in range(5)] == [tiny_tokenizer.encode(text).ids] * 5
     given = Tokenizer.from_str(json.dumps(json.loads(tiny_tokenizer.to_str()) | {"model": model}))
     assert find_tokenizer(given, folder, False, **OFFLINE).model.dropout is None
-    assert given.model.dropout == 0.5  # the caller's is not changed
+    assert given.model.dropout == 0.5  # the caller's tokenizer is not changed

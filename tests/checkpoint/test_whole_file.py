@@ -63,7 +63,7 @@ def test_an_unfinished_file_takes_the_place_at_the_end(tmp_path: Path) -> None:
     path.chmod(0o444)
     with pytest.raises(FileNotFoundError), whole_file(path):
         pass  # a writer that writes nothing
-    write_whole(path, "newest")  # a file that cannot be written to is replaced, with its permissions
+    write_whole(path, "newest")  # a read-only file is replaced, and its permissions stay
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("newest", 0o444)
     assert [each.name for each in tmp_path.iterdir()] == ["scores.npy"]
 

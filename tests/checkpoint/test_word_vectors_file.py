@@ -1,4 +1,4 @@
-"""The word vectors of a checkpoint: there exactly when the soft channel is on, and refused by name if damaged."""
+"""A checkpoint's word vectors: present exactly if the soft channel is on, and refused by name if damaged."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The code blocks of the documentation: found, run in order, or checked without running them."""
+"""The code blocks of the documentation: found, run in order, or checked without running."""
 
 import json
 import os
@@ -24,7 +24,7 @@ PAGES = [
     REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
-LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also say bash, for installing
+LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also have bash, for installing
 NOT_RUN = {
     "network": "installs or downloads",
     "data": "needs data that are not in the repository",
@@ -32,7 +32,7 @@ NOT_RUN = {
     "measurement": "measures, for minutes; a test or another page runs the command on less",
     "tests": "runs tests that run anyway",
 }
-"""What a page may say before a block: ``<!-- runs: network -->``."""
+"""What a page may state before a block: ``<!-- runs: network -->``."""
 
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<key>\w+): (?P<value>[^\n]+?) -->\n\n?)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
@@ -48,12 +48,12 @@ class Block:
     """A fenced block of a page."""
 
     page: str
-    line: int  # of its first line of content
+    line: int  # line number of its first line of content
     language: str
     text: str
-    not_run: str = ""  # one of `NOT_RUN`, if it is not run
-    file: str = ""  # the file that it is the content of
-    prints: str = ""  # the block of text right below it
+    not_run: str = ""  # one of `NOT_RUN`, if it does not run
+    file: str = ""  # the file that gets its content
+    prints: str = ""  # the block of text directly below it
 
     @property
     def place(self) -> str:
@@ -61,7 +61,7 @@ class Block:
 
 
 def blocks_of(text: str, page: str) -> list[Block]:
-    """The blocks of a page, in order; ``ValueError`` for a mark or a language that nothing here knows."""
+    """The blocks of a page, in order; ``ValueError`` for an unknown mark or language."""
     found: list[Block] = []
     stop = 0  # of the block before
     for match in _BLOCK.finditer(text):
@@ -128,7 +128,7 @@ def run_shell(block: Block, folder: Path) -> str:
 
 
 def check_commands(block: Block) -> None:
-    """Parse the commands of a shell block that is not run, as far as they are ours."""
+    """Parse those commands of a shell block that are ours, without running them."""
     for words in commands(block.text):
         if "=" in words[0]:  # a variable of the shell
             continue
@@ -164,7 +164,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def parse_command(words: list[str]) -> None:
-    """Parse the arguments of ``spscanner``; an unknown or missing one is an error."""
+    """Parse the arguments of ``spscanner``; unknown or missing ones are errors."""
     group = typer.main.get_command(app)
     with group.make_context("spscanner", list(words)) as context:
         name, command, rest = group.resolve_command(context, list(words))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs, or is checked where it cannot run here."""
+"""Every code block of the documentation runs, or is checked if it cannot run here."""
 
 import shutil
 import subprocess
@@ -23,10 +23,10 @@ PRINTED = {
     ],
     "examples/skill/SKILL.md": ["was taken up lifeless"],
 }
-"""What must be among what a page's blocks print."""
+"""Text that a page's blocks must print."""
 
 GUIDES = {"haystack", "langchain", "llama-index"}
-"""Pages of which every block that runs prints something."""
+"""Pages on which every block that runs prints something."""
 
 NEEDED = {
     "README.md": ["bm25s", "llama_index.core", "langchain_core"],
@@ -40,7 +40,7 @@ NEEDED = {
     "docs/providers/langchain/provider.mdx": ["langchain_core"],
     "docs/providers/langchain/retriever.mdx": ["langchain_core"],
 }
-"""Modules without which a page cannot run."""
+"""Modules that a page's blocks need."""
 
 
 def name_of(page: Path) -> str:
@@ -96,12 +96,12 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
             files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
             files[-1].write_text("\n".join(kept), encoding="utf-8")
     assert files
-    command = [sys.executable, "-m", "mypy", *map(str, files)]  # the project's options, and so its cache
+    command = [sys.executable, "-m", "mypy", *map(str, files)]  # uses the project's options, and so its cache
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1100)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# The checks find what they are for.
+# The checks detect what they should
 
 
 PRINTED_BELOW = "```python\nprint(1)\n```\n\n```text\n{}\n```\n"

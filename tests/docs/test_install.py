@@ -1,4 +1,4 @@
-"""What README and docs say about installing, followed word for word in fresh environments.
+"""The installation instructions of README and docs, followed word for word in fresh environments.
 
 The packages of this environment stand in for an index: each fresh one sees them by a ``.pth`` file, and pip asks
 for nothing else. So it runs everywhere; only mamba-ssm, which is in no environment of the tests, needs an index.
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 PAGE = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 README = blocks_of(PAGE, "README.md")
-# 0 is right: pip reads the last one inverted
+# 0 is correct: pip inverts the last option when it reads it
 NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 UNREACHED = ("No matching distribution", "Could not find a version", "Max retries", "NewConnectionError")
 
@@ -48,7 +48,7 @@ def shell(command: str, folder: Path, *, index: bool = False) -> str:
 
 
 def fresh(folder: Path, command: str = "python3 -m venv .venv") -> None:
-    """Make an environment with pip, which sees the packages of this one after its own."""
+    """Make an environment with pip that sees the packages of this one after its own."""
     shell(command, folder)
     seen = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (own,) = (folder / ".venv" / "lib").glob("python*/site-packages")
@@ -56,7 +56,7 @@ def fresh(folder: Path, command: str = "python3 -m venv .venv") -> None:
 
 
 def check_places(folder: Path, *modules: str) -> None:
-    """Assert that modules are those of the environment of a folder."""
+    """Assert that modules come from the environment of a folder."""
     code = f"import importlib; [print(importlib.import_module(each).__file__) for each in {modules}]"
     files = shell(f'python -c "{code}"', folder).splitlines()
     assert [Path(file).is_relative_to(folder / ".venv") for file in files] == [True] * len(modules), files
@@ -86,7 +86,7 @@ def test_the_line_for_ones_own_project_outside_the_clone(clone: Path, tmp_path: 
 def test_the_block_for_gpus(clone: Path, tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "performance.md").read_text(encoding="utf-8")
     first, *rest = page.split("### NVIDIA GPUs")[1].split("```sh\n")[1].split("```")[0].strip().splitlines()
-    assert all(line in INSTALL_TRITON for line in rest)  # what the messages say
+    assert all(line in INSTALL_TRITON for line in rest)  # as in the messages
     fresh(tmp_path)
     shell(f"cd {clone} && {first}", tmp_path)
     check_places(tmp_path, "spscanner_rag")

@@ -1,4 +1,4 @@
-"""The documentation site: every page is on it, links are those of the repository, and broken ones are found.
+"""The documentation site: every page is on it, links match the repository, and broken ones are found.
 
 ``docs/site/build.py`` itself runs in ``.ci/run``.
 """

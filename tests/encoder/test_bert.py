@@ -1,4 +1,4 @@
-"""The forward pass of a BERT, its sizes and its int8 weights."""
+"""A BERT's forward pass, its sizes and its int8 weights."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What cosines count beside the scanner's logits, the vectors that are kept, and what the cross-reader reads."""
+"""How much cosines count beside the scanner's logit, which vectors are kept, and what the cross-reader reads."""
 
 import os
 import pickle
@@ -36,7 +36,7 @@ WEIGHTS = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
 
 
 class Counting:
-    """An encoder that counts its readings."""
+    """An encoder that counts how often it reads."""
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self.encoder, self.digest, self.reads = encoder, encoder.digest, 0
@@ -137,16 +137,16 @@ def test_vectors_of_another_width_are_refused(encoder: TokenEncoder) -> None:
 
 
 class PlainEncoder:
-    """An encoder that can be pickled; its questions have three numbers."""
+    """An encoder that can be pickled; its question vectors have three numbers."""
 
     digest = "plain"
 
     def question(self, query: str) -> np.ndarray:
-        """The same for any."""
+        """The same vector for any question."""
         return np.ones(3, np.float32)
 
     def vectors(self, *arguments: Any) -> Any:
-        """Nothing."""
+        """Not used."""
         raise NotImplementedError
 
 
@@ -163,7 +163,7 @@ def test_a_text_answers_by_its_best_cosine_and_by_what_was_read() -> None:
     nothing = answerable([0.5, 0.1], [-np.inf, -np.inf])
     rising = [answerable([0.5, 0.1], [value, -np.inf]) for value in (-7, -2, 1, 9)]
     assert nothing == rising[0] < rising[1] < rising[2] < rising[3] < answerable([0.5, 0.1]) + 1e-9
-    assert answerable([0.5] * 3, [-2] * 3) > answerable([0.5] * 3, [-2, -9, -9])  # one of three that may does
+    assert answerable([0.5] * 3, [-2] * 3) > answerable([0.5] * 3, [-2, -9, -9])  # one of three is enough
     assert answerable([]) == answerable([], []) == 0.0  # an empty text answers nothing
     assert WEIGHTS.answerable(1.0) is None
 
@@ -173,7 +173,7 @@ WORDS = "the keeper wrote date he signed treaty it rained well was dry".split()
 
 @pytest.fixture(scope="module")
 def reader(encoder_file: EncoderFile) -> CrossReader:
-    """A cross-reader of random weights."""
+    """A cross-reader with random weights."""
     generator = torch.Generator().manual_seed(0)
     shapes = cross_tensors(encoder_file.shape)
     cross = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
@@ -198,7 +198,7 @@ def test_windows_hold_whole_sentences_around_it(lengths: list[int], random: Rand
     for window in windows:
         assert 0 <= window.first < window.stop <= len(lengths)
         assert sentences.tokens(window) <= 40
-    if len(windows) < most:  # then each is inside one
+    if len(windows) < most:  # then each sentence is in a window
         assert all(any(first <= number < stop for first, stop in windows) for number in order)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of sentences in their context, by windows of tokens and by embedding objects of users."""
+"""Vectors of sentences in their context, by windows of tokens and by the user's embedding objects."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -103,7 +103,7 @@ def test_windows_hold_every_token_and_whole_sentences(lengths: list[int], most: 
 
 
 class Words:
-    """A LangChain-like embedder: one dimension for each of a few words; it may fail at its n-th call."""
+    """A LangChain-like embedder with one dimension for each of a few words; it may fail at its n-th call."""
 
     KNOWN = ("treaty", "ship", "bell", "rain")
 

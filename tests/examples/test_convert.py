@@ -24,7 +24,7 @@ def convert() -> ModuleType:
 
 
 SOURCES = REPOSITORY / "tests" / "data" / "sources"
-"""A small example of each source, in its own layout."""
+"""A small example of each source, in that source's layout."""
 
 
 @pytest.mark.parametrize(

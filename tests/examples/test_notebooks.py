@@ -1,4 +1,4 @@
-"""The notebooks of `examples` run from top to bottom in a kernel of their own."""
+"""The notebooks in `examples` run from top to bottom, each in a separate kernel."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def code_cells(notebook: Path) -> list[dict[str, Any]]:
 
 
 def shown(cell: dict[str, Any]) -> list[str]:
-    """The plain text of a cell's outputs, without scores and what libraries say."""
+    """The plain text of a cell's outputs, without scores and messages of libraries."""
     outputs = [output for output in cell["outputs"] if output.get("name") != "stderr"]
     texts = ["".join(each.get("text") or each["data"]["text/plain"]) for each in outputs]
     return re.sub(r"\b0\.\d+", "0.", "\n".join(texts)).splitlines()
@@ -50,7 +50,7 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
     copy = tmp_path / "examples" / "notebooks" / notebook.name
     program = "from nbclient.cli import main; main()"
-    done = subprocess.run(  # the kernel listens on a port of this machine, which tests may not
+    done = subprocess.run(  # the kernel listens on a port of this machine, which tests may not do
         [sys.executable, "-c", program, "--inplace", "--timeout=300", str(copy)],
         capture_output=True,
         text=True,
@@ -60,7 +60,7 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     code = code_cells(copy)
     for ran, kept in zip(map(shown, code), map(shown, code_cells(notebook)), strict=True):
-        # Scores that are alike may change places on another processor.
+        # Nearly equal scores may change places on another processor.
         assert (ran[0], len(ran)) == (kept[0], len(kept))
     outputs = [output for cell in code for output in cell["outputs"]]
     _before, after = ["".join(output["text"]) for output in outputs if output.get("name") == "stdout"]

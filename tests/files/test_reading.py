@@ -1,4 +1,4 @@
-"""Reading documents from files and folders: what is read, what is refused, and how that is told."""
+"""Reading documents from files and folders: what is read, what is refused, and how that is reported."""
 
 import io
 import os
@@ -73,7 +73,7 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pdf_of([["One."]]))))
     assert read("-").text == "One."
     (tmp_path / "page.txt").write_bytes(page)
-    assert read(tmp_path / "page.txt").text == page.decode()  # a text about HTML, as its ending says
+    assert read(tmp_path / "page.txt").text == page.decode()  # a text about HTML, as its extension says
 
 
 def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
@@ -135,7 +135,7 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: C
     assert told[1].startswith(f"left out: {tmp_path / 'empty.txt'}: got an empty file")
     assert told[2] == f"{tmp_path}: left out 3 files with other endings (.css, .png, none)"
     assert told[3].endswith("c.pdf: 2 of 3 pages have no text; scanned pages need OCR first")
-    with pytest.raises(ValueError, match="broken"):  # a file that was named is not left out
+    with pytest.raises(ValueError, match="broken"):  # a file given by name is not left out
         read_all([str(tmp_path / "broken.pdf"), str(tmp_path)], told.append)
 
 

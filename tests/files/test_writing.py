@@ -48,7 +48,7 @@ def test_a_result_goes_to_a_file_or_to_stdout(tmp_path: Path, monkeypatch: pytes
     write_output("é", tmp_path / "out", is_page=False)
     assert (tmp_path / "out").read_text(encoding="utf-8") == "é"
     write_output("é", None, is_page=False)
-    write_output("é", None, is_page=True)  # in UTF-8, as a page says of itself
+    write_output("é", None, is_page=True)  # in UTF-8, as a page declares
     assert stream.buffer.getvalue() == b"\xe9\xc3\xa9"
     monkeypatch.setattr(sys, "stdout", text := io.StringIO())
     write_output("é", None, is_page=True)
@@ -127,7 +127,7 @@ def test_a_new_folder_without_results_is_removed(tmp_path: Path) -> None:
         (tmp_path / "out" / "results").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["results"]
     (tmp_path / "empty").mkdir()
-    with folder_lock(tmp_path / "empty"):  # nor twice in one process
+    with folder_lock(tmp_path / "empty"):  # nor twice in the same process
         with pytest.raises(FolderInUseError), folder_lock(tmp_path / "empty"):
             pass
         assert (tmp_path / "empty" / LOCK_FILE).exists()
@@ -231,7 +231,7 @@ def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Pa
 def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key 'a' twice"):
         parse_json(content)
-    with pytest.raises(ValueError, match="the key '39999' twice"):  # in less than the minute of each test
+    with pytest.raises(ValueError, match="the key '39999' twice"):  # within a test's time limit of a minute
         parse_json(json.dumps({str(n): n for n in range(40_000)})[:-1] + ', "39999": 1}')
     assert parse_json(b'{"a": [{"b": 1}, {"b": 2}]}') == {"a": [{"b": 1}, {"b": 2}]}
 
@@ -239,7 +239,7 @@ def test_a_key_that_is_there_twice(content: str) -> None:
 @pytest.mark.parametrize(
     ("before", "now", "leaving_out", "told"),
     [
-        ({"a": [1, 2], "b": {"c": None}}, {"a": (1, 2)}, (), ""),  # as it is read back
+        ({"a": [1, 2], "b": {"c": None}}, {"a": (1, 2)}, (), ""),  # equal once it is read back
         (
             {"a": {"b": 1}, "c": "0" * 64},
             {"a": {"b": 2}, "c": "f" * 64},

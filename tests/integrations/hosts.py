@@ -1,4 +1,4 @@
-"""The four classes behind one interface, so that one test holds for all of them."""
+"""The four classes behind one interface, so that one test covers all of them."""
 
 import asyncio
 import hashlib
@@ -61,7 +61,7 @@ class Found:
 
 
 class Host:
-    """One of the four classes. Options have the names of LangChain's compressor."""
+    """One of the four classes. Options are named as in LangChain's compressor."""
 
     kind: ClassVar[Any]
     names: ClassVar[dict[str, str]] = {}
@@ -70,11 +70,11 @@ class Host:
         return {self.names.get(name, name): value for name, value in options.items()}
 
     def of(self, docs: Sequence[Doc], **options: Any) -> Any:
-        """The class, with its documents if it holds any."""
+        """Makes the class, with its documents if it holds any."""
         return self.kind(**self.options(options))
 
     def given(self, docs: Sequence[Doc]) -> list[Any]:
-        """The documents in the framework's own class."""
+        """The documents as objects of the framework."""
         raise NotImplementedError
 
     def call(self, made: Any, query: Any, given: Sequence[Any]) -> Any:
@@ -172,7 +172,7 @@ class LlamaIndexRetrieverHost(_LlamaIndex):
                 return [NodeWithScore(node=node, score=node.metadata.get("score")) for node in nodes]
 
         class Odd(Stage):
-            """Returns what is no list: the framework's own methods would refuse it first."""
+            """Returns something that is not a list; the framework's own methods would refuse it first."""
 
             def retrieve(self, str_or_query_bundle: Any) -> Any:
                 return found(str_or_query_bundle.query_str)
@@ -223,7 +223,7 @@ both_retrievers = pytest.mark.parametrize("host", HOLDING, ids=_name)
 
 
 class WordScorer:
-    """Scores a unit by the words that it shares with the query, and by its text, so that no two tie.
+    """Scores a unit by the words that it shares with the query, and by its text, so that no two scores are equal.
 
     It looks at nothing else, so that its scores are the same for one text and for another that holds it.
     """
@@ -246,7 +246,7 @@ class WordScorer:
 
 
 class Slow(WordScorer):
-    """Takes texts one by one, asks whether it was cancelled in between, and says when it began and ended."""
+    """Takes texts one by one, checks for cancellation in between, and signals when it begins and ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class Slow(WordScorer):
 
 
 class Uncounted:
-    """Scores sentences in their order, and counts no tokens. Keeps the texts that it was given."""
+    """Scores sentences in descending order, and counts no tokens. Keeps the texts that it was given."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -278,7 +278,7 @@ class Uncounted:
 
 
 class Reader:
-    """Logit: the words that a unit shares with the query. Remembers texts, and the size of their collection."""
+    """The logit is the number of words that a unit shares with the query. Keeps texts and collection sizes."""
 
     uses_collection = True
 
@@ -306,19 +306,19 @@ class Reader:
 
 
 class EventLoop:
-    """Tells blocking work whether the event loop still runs other tasks meanwhile."""
+    """Reports to blocking work whether the event loop still runs other tasks."""
 
     def __init__(self) -> None:
         self._asked, self._answered = threading.Event(), threading.Event()
 
     def runs(self) -> bool:
-        """For the work: whether another task answers while this call waits."""
+        """Called by the work: whether another task gets an answer while this call waits."""
         self._answered.clear()
         self._asked.set()
         return self._answered.wait(10)
 
     async def beside(self, work: Awaitable[Any]) -> Any:
-        """The result of ``work``, beside a task that answers."""
+        """The result of ``work``, run beside a task that answers."""
 
         async def answer() -> None:
             while True:

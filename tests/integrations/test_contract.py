@@ -1,4 +1,4 @@
-"""What holds for all four classes: selection, results, refusals, what they leave alone, waiting and copies."""
+"""Properties of all four classes: selection, results, refusals, no side effects, waiting and copies."""
 
 import asyncio
 import contextvars
@@ -52,7 +52,7 @@ def logits(found: list[Found]) -> dict[str, float]:
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The models that are loaded, in a process that has loaded none yet."""
+    """The models that are loaded, in a process that has not loaded any before."""
     forget_shared_scanners()
     loads: list[Any] = []
     original = Scanner.from_pretrained
@@ -186,7 +186,7 @@ def test_a_budget_holds_for_the_whole_prompt(host: Host, mode: str, written: Any
 
 
 class Sure(WordScorer):
-    """Says how probably a text answers."""
+    """Gives the probability that a text answers."""
 
     says_answers = True
 
@@ -368,7 +368,7 @@ def test_a_token_is_nowhere_to_be_seen(
 
 
 def all_that_is_said(error: BaseException | None) -> list[str]:
-    """The text of an error and of those behind it, and what pydantic keeps of the input."""
+    """The text of an error and of its causes, and the input that pydantic keeps."""
     if error is None:
         return []
     said = [str(error), repr(error)]
@@ -422,7 +422,7 @@ def test_without_the_framework_the_extra_is_named(module: str, framework: str, e
 def test_the_model_loads_once_also_in_copies(host: Host, options: dict[str, Any], loads: list[Any]) -> None:
     made = host.of(DOCS, k=3, **options)
     data = pickle.dumps(made)
-    assert len(data) < 20_000  # no model, and no texts made of the documents
+    assert len(data) < 20_000  # no model, and no texts made from the documents
     others = [host.of(DOCS, k=3, **options), copy.deepcopy(made), copy.copy(made), pickle.loads(data)]
     assert loads == []
     with ThreadPoolExecutor(5) as threads:
@@ -437,7 +437,7 @@ def test_copies_share_a_scanner_and_pickles_find_the_same(host: Host, tiny_scann
     expected = host.call(made, QUERY, host.given(DOCS))
     assert host.call(pickle.loads(pickle.dumps(made)), QUERY, host.given(DOCS)) == expected
     host.call(copy.deepcopy(host.of(DOCS, scorer=scorer)), QUERY, host.given(DOCS))
-    assert scorer.calls == 2  # the scorer itself, and no copy of it
+    assert scorer.calls == 2  # the scorer itself, not a copy
 
 
 @all_four
@@ -518,7 +518,7 @@ def test_cancelling_the_task_ends_the_scan(host: Host, how: str, caplog: pytest.
         while not scorer.began.is_set():
             await asyncio.sleep(0.001)
         begun = time.perf_counter()
-        await asyncio.to_thread(lambda: None)  # would wait behind the scans in a shared pool
+        await asyncio.to_thread(lambda: None)  # in a shared pool it would wait behind the scans
         assert time.perf_counter() - begun < 1
         for scan in scans[1:]:
             scan.cancel()

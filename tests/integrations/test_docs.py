@@ -1,4 +1,4 @@
-"""The tables of the two pages of documentation name every parameter with its default."""
+"""The tables of two documentation pages name every parameter with its default."""
 
 import inspect
 import re
@@ -44,7 +44,7 @@ def test_llama_index() -> None:
         default = field.get_default(call_default_factory=True)
         assert name in rows
         assert field.default_factory or default is None or rows[name] == shown(default), name
-    parameters = inspect.signature(LlamaIndexRetriever).parameters.keys()  # of its options too
+    parameters = inspect.signature(LlamaIndexRetriever).parameters.keys()  # options of the class too
     assert NodeRetrieverFields.model_fields.keys() < parameters
     assert parameters - {"nodes", "model_kwargs"} <= rows.keys()
     for name, field in NodeRetrieverFields.model_fields.items():

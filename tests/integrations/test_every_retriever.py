@@ -1,4 +1,4 @@
-"""Every retriever that has a name: in both frameworks, side by side, evaluated, and what it refuses."""
+"""Every retriever with a name: in both frameworks, side by side, in an evaluation, and its refusals."""
 
 import json
 from collections.abc import Callable
@@ -40,7 +40,7 @@ NAMES = {
     "hybrid": "hybrid:scanner:{scanner}+bm25",
     "cascade": "cascade:bm25>scanner:{scanner}@2",
 }
-"""A name of every kind, with places for tiny models."""
+"""One name of every kind, with placeholders for tiny models."""
 
 EVERY = pytest.mark.parametrize(
     "kind",
@@ -60,7 +60,7 @@ def places(
     t5: Path,  # noqa: F811
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, object]:
-    """Where the models are."""
+    """The folders of the models."""
     folder = tmp_path_factory.mktemp("models")
     torch.manual_seed(0)
     config = Mamba2Config(
@@ -82,7 +82,7 @@ def places(
 def name(
     kind: str, places: dict[str, object], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """The name of a retriever of this kind, which loads."""
+    """The name of a retriever of this kind that loads."""
     # what ranks propositions
     monkeypatch.setattr("spscanner_rag.baselines.dense.packaged_minilm", lambda: str(places["bert"]))
     served = {"address": request.getfixturevalue("address")} if kind == "remote" else {}
@@ -126,7 +126,7 @@ def test_compare(
 
 
 def evaluated(name: str, folder: Path, *options: str) -> int:
-    """The exit code of an evaluation on two documents, with a question on each."""
+    """The exit code of an evaluation on two documents with a question each."""
     lines = []
     told = {TEXT: (QUERY, "He signed"), "The heron flies. The captain slept.": ("Who slept?", "captain")}
     for number, (text, (asked, words)) in enumerate(told.items()):

@@ -32,7 +32,7 @@ def documents() -> list[Document]:
 async def asked(
     kind: Any, how: str, given: list[Document], query: str = QUESTION, **options: Any
 ) -> list[Document]:
-    """What a pipeline of one component answers."""
+    """The result of a pipeline with one component."""
     pipeline = Pipeline()
     pipeline.add_component("own", kind(**{"scorer": WordScorer()} | options))
     data = {"own": {"query": QUESTION, "documents": given}}

@@ -1,4 +1,4 @@
-"""What holds for both retrievers: the documents they hold, which of them are read, changes, folders."""
+"""Properties of both retrievers: the documents they hold, which of them they read, changes, folders."""
 
 import copy
 import json
@@ -123,7 +123,7 @@ def test_what_is_no_filter_is_refused(host: Holding) -> None:
 @pytest.mark.slow
 @both_retrievers
 def test_what_no_document_says_is_not_guessed(host: Holding, reader: Reader) -> None:
-    """A large document is not read for a word that all have, and is for one that it alone has."""
+    """A large document is not read for a word that every document has, but for one that only it has."""
     large = Doc(("river " * 99 + "mill. ") * 5_000, "large", {"n": -1})  # 3 MB
     tiny = [Doc(f"Note {number} on the viper.", None, {"n": number}) for number in range(300)]
     found = host.ask([*tiny, large], "When does the viper sleep?", scorer=reader)
@@ -208,7 +208,7 @@ def test_adding_and_deleting_count_what_is_new(host: Holding, reader: Reader, co
     assert len(counted) == 30  # at once, and without a model
     host.add(made, [Doc("A lynx in snow.", "lynx", {"n": 99})])
     assert numbers(asked(host, made, "lynx")) == {99}
-    host.add(made, [Doc("A snake in snow.", "lynx", {"n": 98})])  # in its place
+    host.add(made, [Doc("A snake in snow.", "lynx", {"n": 98})])  # in the place of the earlier one
     assert numbers(asked(host, made, "snake")) == {98}
     host.delete(made, "lynx")
     assert numbers(asked(host, made, "lynx snake")) == {0}
@@ -228,7 +228,7 @@ def test_copies_count_no_words(host: Holding, monkeypatch: pytest.MonkeyPatch, t
     for other in (copy.copy(made), copy.deepcopy(made), pickle.loads(data)):
         assert host.call(other, QUERY, ()) == expected
         host.delete(other, "17")
-    assert host.call(made, QUERY, ()) == expected  # copies change alone
+    assert host.call(made, QUERY, ()) == expected  # copies change independently
 
 
 @both_retrievers

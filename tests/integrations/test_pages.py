@@ -1,4 +1,4 @@
-"""Pages as the readers of both frameworks give them: one document, without running headers and footers."""
+"""Pages as both frameworks' readers return them: one document, without running headers and footers."""
 
 import re
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ SENTENCES = [
 
 
 def pages_of(host: Host) -> list[Doc]:
-    """As ``PyPDFLoader`` and `SimpleDirectoryReader` give them."""
+    """The forms in which ``PyPDFLoader`` and `SimpleDirectoryReader` return them."""
     file = {"source": "/data/report.pdf", "file_path": "/data/report.pdf", "file_name": "report.pdf"}
     first = 0 if isinstance(host, CompressorHost | type(HOLDING[0])) else 1
     return [
@@ -57,7 +57,7 @@ def pages_of(host: Host) -> list[Doc]:
 
 
 def check(found: Sequence[Found]) -> None:
-    """All sentences, each where it says it is; one of them runs over a page break."""
+    """All sentences are at their stated places; one of them runs over a page break."""
     assert [each.text for each in found] == SENTENCES
     labels = {}
     for each in found:
@@ -95,7 +95,7 @@ def test_pages_of_a_file_are_one_document(host: Host) -> None:
 def test_chunks_of_pages_in_llama_index(size: int) -> None:
     host = PostprocessorHost()
     pages = host.given(pages_of(host))
-    for page in pages:  # the splitter leaves less room for text where metadata are long
+    for page in pages:  # long metadata leave the splitter less room for text
         page.excluded_embed_metadata_keys = page.excluded_llm_metadata_keys = list(page.metadata)
     chunks = SentenceSplitter(chunk_size=size, chunk_overlap=size // 4).get_nodes_from_documents(pages)
     assert len(chunks) > 3 or size == 1024
@@ -110,7 +110,7 @@ def test_chunks_of_pages_in_langchain() -> None:
     splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=20, add_start_index=True)
     chunks = splitter.split_documents(pages)
     check(asked(host, chunks, documents=pages))
-    # Without the pages, nothing tells whether a chunk is the last of its page.
+    # Without the pages, nothing shows whether a chunk is the last of its page.
     assert not continued(asked(host, chunks))
     assert not continued(
         asked(host, [LangChainDocument(p.page_content[:-12], metadata=p.metadata) for p in pages])
@@ -137,7 +137,7 @@ def test_document_keys(host: Host, metadata: dict[str, Any], document_key: str |
     host.ask(pages, "x", scorer=scorer, document_key=document_key)
     assert len(scorer.texts) == texts
     if texts == 3:
-        assert sorted(scorer.texts) == sorted(PAGES)  # nothing is left out of a page that is read alone
+        assert sorted(scorer.texts) == sorted(PAGES)  # nothing is left out of a single page
 
 
 @all_four
@@ -150,7 +150,7 @@ def test_pages_of_two_files_are_two_documents(host: Host) -> None:
 
 @both_retrievers
 def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span(host: Any) -> None:
-    """Its text is not all on the page that was given, and an offset that counts elsewhere is none."""
+    """Its text is not all on the given page, and an offset into something else is not an offset."""
     options: dict[str, Any] = {"scorer": Uncounted(), "order": "document", **host.only(page_label="2")}
     begun, *others = host.ask(pages_of(host), "treaty", **options)
     assert (begun.text, begun.metadata["page_label"]) == (SENTENCES[2], "2")
@@ -160,7 +160,7 @@ def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span(host: A
 
 
 def with_words(doc: Doc, number: int) -> Doc:
-    """A page whose n-th word stands alone in a line, n points from the left."""
+    """A page whose n-th word is alone in a line, n points from the left."""
     spans = [word.span() for word in re.finditer(r"\S+", doc.text)]
     words = [(*span, 10 * n, -100 * n - 50, 10 * n + 5, -100 * n) for n, span in enumerate(spans)]
     return Doc(doc.text, doc.id, {**doc.metadata, WORDS_KEY: packed(number + 1, np.array(words, np.int32))})

@@ -1,4 +1,4 @@
-"""Qdrant in memory as the first stage, as its users build it; skipped without it (extra ``dev``)."""
+"""Qdrant in memory as the first stage, as its users build it; skipped if it is missing (extra ``dev``)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from langchain_spscanner import SPScannerRetriever
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
 from spscanner_rag.scanner import Scanner
 
-# Qdrant without a server says that it has no payload indexes, which LlamaIndex's class asks for.
+# Qdrant without a server warns that it has no payload indexes, which LlamaIndex's class asks for.
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
 QUERY = "When does the viper sleep?"
@@ -47,7 +47,7 @@ def test_langchain_joins_chunks(tiny_scanner: Scanner, qdrant: Any) -> None:
     spans = [(d.metadata["source"], d.metadata["start_index"], d.metadata["end_index"]) for d in found]
     assert {source for source, _, _ in spans} == set(TEXTS)
     assert [TEXTS[source][start:end] for source, start, end in spans] == [d.page_content for d in found]
-    assert len(set(spans)) == len(spans)  # overlaps are read once
+    assert len(set(spans)) == len(spans)  # overlaps are read only once
 
 
 def test_llama_index_reads_the_nodes_of_a_store_alone(tiny_scanner: Scanner, qdrant: Any) -> None:

@@ -76,7 +76,7 @@ def held(queue: ReadingQueue) -> Iterator[Job]:
 
 
 def wait_until_idle(queue: ReadingQueue) -> None:
-    """Wait until no job waits or is read, since a job gets its answer shortly before its thread is done with it."""
+    """Wait until no job waits or is read: a job gets its answer shortly before its thread counts it as done."""
     wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
 
 

@@ -1,4 +1,4 @@
-"""DOCX: text, numbers of lists as Word shows them, tables, formulas, symbols, changes; broken files and bombs."""
+"""DOCX: text, list numbers as Word shows them, tables, formulas, symbols, changes; broken files and bombs."""
 
 import io
 import zipfile

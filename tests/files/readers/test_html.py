@@ -1,4 +1,4 @@
-"""HTML: the text that a page shows: blocks, numbers of lists, tables, formulas, and what it does not show."""
+"""HTML: the text that a page shows (blocks, list numbers, tables, formulas), and text that it does not show."""
 
 from collections.abc import Sequence
 

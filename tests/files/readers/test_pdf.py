@@ -15,7 +15,7 @@ PdfOf = Callable[..., bytes]
 
 
 def read_here(data: bytes) -> TextFile:
-    """As `read_pdf`, in this process, which is quicker."""
+    """Like `read_pdf`, but in this process, which is faster."""
     first, *pages = read_pages(data)
     return converted(first, pages)
 
@@ -149,7 +149,7 @@ def test_what_is_typed_into_a_form_is_read(pdf_of: PdfOf, field: dict[str, Any],
 
 
 def sized(pdf_of: PdfOf, *lines: tuple[float, str]) -> bytes:
-    """A page of lines of letters of a size; bold ones have a negative size."""
+    """A page of lines of letters with a given size; a negative size is bold."""
 
     def set_lines(writer: Any) -> None:
         from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject

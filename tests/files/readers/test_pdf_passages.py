@@ -39,7 +39,7 @@ PAGES = [
 
 
 def turned(page: int, letters: int) -> Callable[[Any], None]:
-    """Pages that a viewer turns by degrees, and letters that are half as large and turned the other way."""
+    """Pages that a viewer turns, with letters that are half as large and turned the other way."""
 
     def turn(writer: Any) -> None:
         for each in writer.pages:
@@ -59,7 +59,7 @@ def ink(picture: Picture) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def cut(writer: Any) -> None:
-    """Pages of which a viewer shows a part only, that does not begin at the corner."""
+    """Pages of which a viewer shows only a part that does not begin at the corner."""
     for page in writer.pages:
         page.cropbox.lower_left, page.cropbox.upper_right = (40, 300), (500, 800)
 
@@ -123,7 +123,7 @@ def test_a_page_that_would_be_drawn_for_ever_is_left_out(
 
     def nested(writer: Any) -> None:
         form = None
-        for _ in range(levels):  # each draws the one before ten times
+        for _ in range(levels):  # each draws the previous one ten times
             stream = DecodedStreamObject()
             stream.set_data(b"/X Do\n" * 10 if form else b"0 0 400 400 re f\n" * 100)
             box = ArrayObject(map(NumberObject, (0, 0, 500, 500)))

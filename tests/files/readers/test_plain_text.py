@@ -1,4 +1,4 @@
-"""Markdown, tables, logs and talk: the text stays as it is, and its blocks are found."""
+"""Markdown, tables, logs and conversations: the text is unchanged, and its blocks are found."""
 
 import pytest
 from hypothesis import given

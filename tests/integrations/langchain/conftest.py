@@ -56,7 +56,7 @@ def documents() -> list[Document]:
 
 @pytest.fixture
 def first_stage() -> Callable[[Sequence[Document]], Runnable[str, list[Document]]]:
-    """A first stage that returns the given documents, whatever the query."""
+    """A first stage that returns the given documents for any query."""
 
     def make(found: Sequence[Document]) -> Runnable[str, list[Document]]:
         return RunnableLambda(lambda query: list(found))

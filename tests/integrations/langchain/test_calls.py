@@ -22,7 +22,7 @@ def call(retriever: Any, asynchronous: bool, *args: Any, **kwargs: Any) -> Any:
 
 
 class Stage(BaseRetriever):
-    """A first stage that notes how it was called."""
+    """A first stage that records how it was called."""
 
     found: list[Document]
     seen: list[str]

@@ -1,4 +1,4 @@
-"""The retriever over many documents: what is read, filters, changes."""
+"""The retriever over many documents: which it reads, filters, changes."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -46,7 +46,7 @@ def test_a_chunk_finds_its_document(
         del chunk.metadata["start_index"]
     if change == "unknown key":
         chunk.metadata["unheard_of"] = 3
-    if change == "store":  # a store adds its keys, and may give numbers back as floats
+    if change == "store":  # a store adds keys, and may return numbers as floats
         chunk.metadata |= {"_id": "17", "relevance_score": 0.25}
         if with_start:
             chunk.metadata["start_index"] = float(chunk.metadata["start_index"])
@@ -56,7 +56,7 @@ def test_a_chunk_finds_its_document(
     found = retriever.invoke(QUERY)
     assert len(found) == 5
     assert {(d.id or "").split(":")[0] for d in found} == {"i"}
-    assert not any("_id" in d.metadata for d in found)  # the metadata is the document's
+    assert not any("_id" in d.metadata for d in found)  # the metadata are the document's
 
 
 def test_other_white_space_finds_its_document(word_scorer: Any, first_stage: Callable[..., Any]) -> None:

@@ -28,7 +28,7 @@ IMAGE = {"type": "image", "base64": "aGk=" * 4000, "mime_type": "image/png"}
 
 
 class Scripted(BaseChatModel):
-    """Says what its script says, one line a turn."""
+    """A model that follows its script, one line per turn."""
 
     script: list[AIMessage]
     seen: list[list[BaseMessage]] = []  # noqa: RUF012 - pydantic copies it
@@ -50,7 +50,7 @@ def call(name: str, at: int = 1, **arguments: Any) -> AIMessage:
 
 
 def giving(result: Any, artifact: Any = None) -> BaseTool:
-    """A tool that returns this."""
+    """A tool that returns this text."""
 
     @tool("fetch", response_format="content" if artifact is None else "content_and_artifact")
     def fetch() -> Any:
@@ -66,7 +66,7 @@ def middleware(**options: Any) -> SPScannerToolCompressionMiddleware:
 
 
 def run(result: Any, asked: Any = QUESTION, artifact: Any = None, **options: Any) -> dict[str, Any]:
-    """The state of an agent that called the tool once."""
+    """The state of an agent that has called the tool once."""
     model = Scripted(script=[call("fetch"), AIMessage("Done.")])
     agent = create_agent(model, [giving(result, artifact)], middleware=[middleware(**options)])
     return dict(agent.invoke({"messages": [HumanMessage(asked)]}))
@@ -91,7 +91,7 @@ async def test_the_rest_is_read_by_its_handle_from_a_checkpoint(how: str) -> Non
     saver, thread = InMemorySaver(), {"configurable": {"thread_id": "1"}}
 
     async def ask(question: str, *script: AIMessage) -> ToolMessage:
-        """The last result of a tool, in a new agent that has the checkpoints alone."""
+        """The last tool result in a new agent that has only the checkpoints."""
         model = Scripted(script=[*script, AIMessage("So.")])
         agent = create_agent(model, [giving(REPORT)], middleware=[middleware()], checkpointer=saver)
         asked: Any = {"messages": [HumanMessage(question)]}
@@ -170,7 +170,7 @@ def test_text_blocks_are_cut_and_other_blocks_stay() -> None:
         (json.dumps({"numbers": list(range(2000))}), {}),
         (" \n" * 2000, {}),
         ([{"type": "text", "text": ""}, IMAGE], {}),
-        ("word" * 200, {}),  # one sentence, which a cut would not make shorter
+        ("word" * 200, {}),  # a single sentence, which cutting would not shorten
     ],
 )
 def test_what_is_short_or_no_text_is_passed_on(result: Any, options: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ def test_names_made_of_metadata_do_not_depend_on_their_order_or_place() -> None:
     [
         ([{"page_label": "10"}, {"page_label": "9"}], True),
         ([{"page_number": 10.0}, {"page_number": 9.0}], True),
-        ([{"page": 10}, {"page_label": "ix"}], False),  # one is not numbered: as given
+        ([{"page": 10}, {"page_label": "ix"}], False),  # one has no number, so the given order counts
     ],
 )
 def test_keys_of_page_numbers(word_scorer: Any, labels: list[dict[str, Any]], ordered: bool) -> None:

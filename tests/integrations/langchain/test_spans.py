@@ -1,4 +1,4 @@
-"""Every span that is returned indexes the document that the chunks were cut from."""
+"""Every returned span indexes the document that the chunks were cut from."""
 
 import random
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a
 
 
 BY_PLACE = ScoredBy(lambda query, text, units: ((unit.start * 7919) % 13 - 6 for unit in units))
-"""A logit that depends on where a sentence stands, and on nothing else."""
+"""A logit that depends only on a sentence's position."""
 
 
 @st.composite
@@ -69,10 +69,10 @@ def check_spans(
         assert len(span) == len(result.page_content)
         if exact:
             assert span == result.page_content
-        elif merged:  # a short chunk that is not there leaves a gap like that of dropped white space
+        elif merged:  # a short missing chunk leaves a gap like that of dropped white space
             words = iter(span.split())
             assert all(word in words for word in result.page_content.split())
-        else:  # white space that the splitter dropped is put back by its length
+        else:  # white space that the splitter dropped is restored by its length
             assert span.split() == result.page_content.split()
     assert len({d.id for d in found}) == len(found)
 
@@ -123,7 +123,7 @@ def test_chunks_that_do_not_know_their_place_give_each_sentence_once(unknown: st
     if unknown == "tokens":
         options |= tokens | {"chunk_size": 30, "chunk_overlap": 20}
     chunks = RecursiveCharacterTextSplitter(**options).split_documents([whole])
-    if unknown == "tokens":  # as LangChain's splitters by tokens mark what they cannot find
+    if unknown == "tokens":  # LangChain's token splitters mark what they cannot find in this way
         assert -1 in [chunk.metadata["start_index"] for chunk in chunks]
     if unknown == "some":
         for chunk in chunks[::3]:

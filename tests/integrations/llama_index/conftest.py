@@ -34,12 +34,12 @@ The harbour was widened in 1911. The ship never came back to the harbour. The ke
 
 @pytest.fixture(autouse=True)
 def _no_event_loop() -> None:
-    """LlamaIndex makes an event loop in a thread that never had one, and leaves it open to fail a later test."""
+    """LlamaIndex opens an event loop in a thread without one; left open, it would fail a later test."""
     asyncio.set_event_loop(None)
 
 
 def reranked(nodes: Sequence[Any], **options: Any) -> list[Any]:
-    """What a postprocessor with these options gives for `QUERY`; its scorer is a `WordScorer` unless given."""
+    """The postprocessor's result for `QUERY` with these options; by default its scorer is a `WordScorer`."""
     post = SPScannerPostprocessor(**{"scorer": WordScorer(), **options})
     return post.postprocess_nodes(list(nodes), query_str=QUERY)
 
@@ -91,7 +91,7 @@ class _Events(BaseEventHandler):
 
 @dataclass
 class Recorder:
-    """What the framework's two kinds of tracing were told."""
+    """What the framework's two kinds of tracing recorded."""
 
     events: list[Any]
     spans: SimpleSpanHandler
@@ -125,7 +125,7 @@ def recorder() -> Iterator[Recorder]:
 
 @pytest.fixture
 def no_shared_scanners() -> Iterator[None]:
-    """A process that has loaded no scanner yet."""
+    """Begin as in a process that has not loaded any scanner."""
     forget_shared_scanners()
     yield
     forget_shared_scanners()

@@ -24,7 +24,7 @@ DOCUMENTS = [Document(text=LIGHTHOUSE, id_="lighthouse"), Document(text=HARBOUR,
 
 
 def scripted(tool: str, **arguments: Any) -> MockFunctionCallingLLM:
-    """A model that calls a tool once and then repeats what it got."""
+    """A model that calls a tool once and then repeats its result."""
 
     def say(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
         if messages[-1].role == "tool":

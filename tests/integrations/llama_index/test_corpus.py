@@ -1,4 +1,4 @@
-"""The retriever over many documents: what is read, filters, changes, persist and load."""
+"""The retriever over many documents: which it reads, filters, changes, persist and load."""
 
 import pickle
 from pathlib import Path

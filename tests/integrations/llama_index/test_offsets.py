@@ -1,4 +1,4 @@
-"""Spans index the original document, and scores are those of the whole text, however it was cut."""
+"""Spans index the original document, and scores are those of the whole text, however the text was cut."""
 
 from typing import Any
 

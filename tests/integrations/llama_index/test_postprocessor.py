@@ -1,4 +1,4 @@
-"""What the postprocessor returns, for every kind of node, without a change to any of them."""
+"""The postprocessor's results for every kind of node; it changes none of them."""
 
 from types import SimpleNamespace
 from typing import Any

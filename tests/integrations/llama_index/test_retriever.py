@@ -1,4 +1,4 @@
-"""The retriever: what it holds, how a first stage narrows it, and what comes back."""
+"""The retriever: what it holds, how a first stage narrows its search, and its results."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ QUERY = "Who signed the treaty with the captain?"
 
 
 class Fixed(BaseRetriever):
-    """A first stage that always finds the same."""
+    """A first stage that always returns the same nodes."""
 
     def __init__(self, nodes: list[NodeWithScore]) -> None:
         self.nodes = nodes
@@ -52,7 +52,7 @@ def sources(found: list[NodeWithScore]) -> set[str]:
 def test_documents_of_what_a_retriever_finds_are_read_whole(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any, kept: str
 ) -> None:
-    """Also where the documents were read anew, and got other ids than those that a store has."""
+    """Also if the documents were read again and got other ids than those in a store."""
     wholes = [document.model_copy(deep=True) for document in documents]
     of_one = [chunk.model_copy(deep=True) for chunk in chunks if chunk.ref_doc_id == "harbour"]
     found = of_one[-1:]
@@ -169,7 +169,7 @@ def test_two_different_ones_with_one_id_are_refused(other: BaseNode, word_scorer
     retriever = SPScannerRetriever.from_documents([one, one.model_copy()], scorer=word_scorer)
     with pytest.raises(ValueError, match=message):
         retriever.add([one, other])
-    retriever.add([other])  # replaces the earlier one
+    retriever.add([other])  # it replaces the earlier one
     assert retriever.ref_doc_ids == ["d"]
 
 
@@ -191,7 +191,7 @@ def test_an_index_without_text_is_refused_by_name(chunks: list[BaseNode], word_s
             SPScannerRetriever.from_index(index, scorer=word_scorer)
         advice = "SPScannerRetriever(retriever=index.as_retriever(), documents=documents)"
         assert advice in str(refused.value)
-    listed.append(chunks[::-1])  # as Chroma's, which takes no limit
+    listed.append(chunks[::-1])  # like Chroma's, which takes no limit
     found = SPScannerRetriever.from_index(index, scorer=word_scorer).retrieve(QUERY)
     assert ids(found) == ids(SPScannerRetriever.from_nodes(chunks[::-1], scorer=word_scorer).retrieve(QUERY))
     with pytest.raises(ValueError, match="SummaryIndex is empty; expected"):

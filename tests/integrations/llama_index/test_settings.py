@@ -1,4 +1,4 @@
-"""Fields: checked early, stored and read back; the model loads late and once; a token is never seen."""
+"""Fields: checked early, stored and read back; the model loads late and once; a token is never shown."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ TOKEN = "hf_a-secret-token"
 
 
 class PlainScorer:
-    """Can be pickled; cannot count tokens."""
+    """It can be pickled, and cannot count tokens."""
 
     def score_units(self, query: str, text: str, units: Any) -> Any:
         return np.arange(len(units), dtype=np.float32)
