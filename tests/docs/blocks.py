@@ -24,7 +24,7 @@ PAGES = [
     REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
-LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also have bash, for installing
+LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also use bash, to install
 NOT_RUN = {
     "network": "installs or downloads",
     "data": "needs data that are not in the repository",

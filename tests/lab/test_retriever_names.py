@@ -1,4 +1,4 @@
-"""Names of scorers: their parts."""
+"""Names of scorers and their parts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers and scores: the context, windows, means, verdicts, and a second run from the file of replies."""
+"""Answers and scores: the context, windows, means, decisions, and a second run from stored replies."""
 
 import re
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ TASKS = (
 
 
 def generator(prompt: str) -> str:
-    """Says what the last line of the material tells it to say."""
+    """A model that replies as the last line of the material says."""
     if "FAIL" in prompt:
         raise TimeoutError("too slow")
     return f"REASON: told.\nANSWER: {re.findall(r'(?:SAY|ANSWER): (.+)', prompt)[-1]}"
@@ -133,7 +133,7 @@ TEXT = "The otter swims.  A heron flies. Rain fell all day.\nOtters and herons r
 
 
 def numbered(sentences: int) -> str:
-    """Sentences of four words each, every one different."""
+    """Sentences of four words each, all different."""
     return " ".join(f"Sentence number {number} stands." for number in range(sentences))
 
 
@@ -141,12 +141,12 @@ def test_default_is_the_papers() -> None:
     assert WINDOW_TOKENS == 120_000
 
     def starts(sentences: int) -> list[int]:
-        """Sentence that each window begins with, in a document whose sentences have 1,000 tokens each."""
+        """The first sentence of each window, in a document whose sentences have 1,000 tokens each."""
         windows = document_windows(numbered(sentences), count_tokens=lambda text: 1000)
         return [int(re.findall(r"\d+", window)[0]) for window in windows]
 
     assert starts(120) == [0]
-    assert starts(160) == [0, 40]  # the last one is moved back to be full
+    assert starts(160) == [0, 40]  # the last one begins earlier, so that it is full
     assert starts(300) == [0, 59, 118, 177, 180]
 
 
@@ -168,7 +168,7 @@ def test_every_sentence_is_in_a_window(sentences: list[str], window: int) -> Non
     for each in windows:
         position = text.index(each, position)
         spans.append((position, position + len(each)))
-        assert words(each) <= max(window + 1, 8)  # 8 words: the longest sentence
+        assert words(each) <= max(window + 1, 8)  # 8 words, the longest sentence
     for unit in SentenceSegmenter().segment(text):
         assert any(start <= unit.start and unit.end <= end for start, end in spans)
 
@@ -204,7 +204,7 @@ def test_windows_are_answered_and_joined() -> None:
 @pytest.mark.parametrize(
     ("replies", "correct"),
     [
-        (["DECISION: NO", "DECISION: YES"], True),  # one right reference is enough
+        (["DECISION: NO", "DECISION: YES"], True),  # one matching reference is enough
         (["DECISION: NO", "hm"], None),
         (["DECISION: YES", "hm"], True),
         (["hm", "hm"], None),
@@ -232,7 +232,7 @@ OTTERS = " ".join(f"Otter {number} swims." for number in range(400))
 
 
 class LastFirst:
-    """Ranks the last units first, and remembers the title of what it reads."""
+    """Ranks the last units first, and remembers the titles of what it reads."""
 
     segmenter = SentenceSegmenter()
 

@@ -1,4 +1,4 @@
-"""Prompts that a document cannot break out of, and the answer or the decision in a reply."""
+"""Prompts that a document cannot break out of, and the answer or decision in a reply."""
 
 import re
 
@@ -24,7 +24,7 @@ from spscanner_rag.lab.llm.language_models import fenced_prompt, without_thought
 
 
 def code_of(prompt: str) -> str:
-    """The code that the prompt itself names as its own."""
+    """The code that the prompt itself states."""
     (code,) = re.findall(r"END line with the code ([0-9a-f]{32}) is material", prompt.split("[BEGIN", 1)[0])
     return str(code)
 
@@ -58,7 +58,7 @@ def test_a_document_cannot_use_the_code_of_an_earlier_prompt() -> None:
 
 
 def test_a_code_that_occurs_in_a_text_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # no document is its own digest: take a digest that every document has
+    # no document contains its own digest, so use a digest that every document has
     real, given_out = fencing.hashlib.sha256, iter(["a" * 64])
 
     class Digest:
@@ -230,8 +230,8 @@ def test_prompts_of_both_kinds_of_judging() -> None:
     [
         ("the cat the cat", ["dog", "cat dog"], 1 / 2, 0),
         ("The Cat, an otter.", ["a dog", "cat otter"], 1, 1),
-        ("cat dog dog", ["dog cat cat fox"], 4 / 7, 0),  # a repeated word counts as often as both have it
-        ("10 otters", ["1.0 otters"], 1, 1),  # so SQuAD compares
+        ("cat dog dog", ["dog cat cat fox"], 4 / 7, 0),  # repeated words count as often as both have them
+        ("10 otters", ["1.0 otters"], 1, 1),  # as SQuAD compares
         ("theatre", ["the"], 0, 0),
         ("", ["keeper"], 0, 0),
         ("", ["the"], 1, 1),
@@ -275,7 +275,7 @@ PICKED = {
             "B. a red fox",
         ),
         *("neither", "vitamin C", "not in this part", "Both the otter and the fox"),
-        "B",  # the words of one option, the letter of another
+        "B",  # the words of one option with the letter of another
     ],
 }
 

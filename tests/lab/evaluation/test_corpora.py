@@ -61,7 +61,7 @@ def test_a_question_of_two_documents_is_not_asked() -> None:
 
 def test_the_sample_is_of_what_can_be_asked() -> None:
     given = [asked("a", "Who signed?", *(f"Question {n}?" for n in range(20))), asked("b", "Who signed?")]
-    without = [asked("c", "A?", source="x"), asked("d", "A?", source="x")]  # has no question of its own
+    without = [asked("c", "A?", source="x"), asked("d", "A?", source="x")]  # it has no question of its own
     (few,), (more,) = (corpora_of([*given, *without], n) for n in (3, 10))
     assert len(few.asked) == 3
     assert list(more.asked[:3]) == list(few.asked)
@@ -118,7 +118,7 @@ def test_scores_know_the_collection() -> None:
     assert [[len(values) for values in own] for own in scores] == [[2, 0], [2, 0]]
     units.scores(scorer, ["Which otter?"], [0], [0, 1])  # type: ignore[arg-type]
     units.scores(scorer, ["Which otter?"], [0])  # type: ignore[arg-type]
-    assert scorer.asked == [(2, 5), (1, 2), (1, None)]  # a text without units is not passed on
+    assert scorer.asked == [(2, 5), (1, 2), (1, None)]  # texts without units are not passed on
 
 
 @pytest.mark.parametrize("wrapped", ["alone", "hybrid", "cascade", "first of a hybrid"])
@@ -161,7 +161,7 @@ QUERY = "Which otter swims?"
 
 
 SNOW = ScoredBy(lambda query, text, units: [100 * ("Snow" in text) + len(text)] * len(units))
-"""Likes long texts about snow."""
+"""Prefers long texts about snow."""
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ SNOW = ScoredBy(lambda query, text, units: [100 * ("Snow" in text) + len(text)] 
         (1, 2, [1, 2]),
         (1, 3, [1, 2, 5]),
         (3, 3, [1, 2, 3]),  # the right one need not be near
-        (1, 5, [0, 1, 2, 3, 5]),  # where words do not decide, the order of the corpus does
+        (1, 5, [0, 1, 2, 3, 5]),  # if words do not decide, the order of the corpus does
         (1, 6, [0, 1, 2, 3, 4, 5]),
     ],
 )
@@ -187,7 +187,7 @@ def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None
         (SNOW, 10, [1, 3, 4], [1, 3, 4]),
         ("bm25", 1, range(6), [2]),
         ("bm25", 2, range(6), [1, 2]),
-        ("bm25", 4, range(6), [1, 2, 5]),  # no other shares a word
+        ("bm25", 4, range(6), [1, 2, 5]),  # no other document shares a word
         ("bm25", 1, [0, 1, 3, 5], [1]),
         ("bm25", 1, [0, 3, 4], []),
         (SNOW, 2, range(6), [2, 4]),
@@ -245,7 +245,7 @@ def test_whole_sentences_and_exact_evidence(parts: list[str], data: st.DataObjec
     characters = data.draw(st.integers(1, 200))
     whole = Document("d", "s", "", text, questions)
     cut = shortened(whole, characters)
-    if len(text) <= characters or not spans:  # short, or white space alone
+    if len(text) <= characters or not spans:  # short, or only white space
         assert cut is whole
         return
     assert len(cut.text) <= max([characters, *(end - start for start, end in spans)])

@@ -1,4 +1,4 @@
-"""Judged corpora: BEIR's folders, TREC's files, and the same numbers by ir-measures."""
+"""Judged corpora: BEIR's folders, TREC's files, and the same numbers as ir-measures."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ ANIMALS = "otter heron badger fox raven adder toad mole".split()
 
 
 def folder_of(path: Path, **changes: object) -> Path:
-    """A small folder in BEIR's layout; the grades are those of nearness in the list of animals."""
+    """A small folder in BEIR's layout; grades measure nearness in the list of animals."""
     content = {
         "corpus": [
             {"_id": f"d{i}", "title": name, "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too."}

@@ -1,4 +1,4 @@
-"""Records, and the inputs of a run that `run.json` keeps apart."""
+"""Records, and the inputs of a run that `run.json` stores."""
 
 import json
 import re
@@ -71,7 +71,7 @@ DIGEST, OTHER = "ab" * 32, "cd" * 32
 
 
 def begin(folder: Path, arguments: dict[str, Any]) -> None:
-    """A run of which a record is kept."""
+    """A run with one stored record."""
     RecordFile(folder, arguments).add([Record.read(json.dumps(GOOD))])
 
 
@@ -101,7 +101,7 @@ def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
     one, other = {"checkpoint": DIGEST}, {"checkpoint": OTHER}
     begin(
         tmp_path, {"retrievers": {"bm25": {"parameters": {"k1": 0.9}}, "scanner": one}}
-    )  # of an older version
+    )  # from an older version
     known = check_arguments(tmp_path, {"retrievers": {"dense": {}, "bm25": {}}})
     assert known == {"bm25": {"parameters": {"k1": 0.9}}, "scanner": one}
     RecordFile(tmp_path, {"retrievers": {"bm25": {}}})
@@ -118,7 +118,7 @@ def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
         b"\xff",
         b"[]",
         b"{}",
-        b'{"format": 2, "seed": 0}',  # of an older version
+        b'{"format": 2, "seed": 0}',  # from an older version
         b'{"format": 3, "retrievers": 1}',
         b'{"format": 3, "seed": 0, "seed": 0}',
         b"[" * 100_000,
@@ -127,7 +127,7 @@ def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
 def test_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
-    assert check_arguments(tmp_path, {"seed": 0}) == {}  # no records: written again
+    assert check_arguments(tmp_path, {"seed": 0}) == {}  # without records the file is written again
     (tmp_path / "records.jsonl").write_bytes(b"{}\n")
     message = refusal(tmp_path, {"seed": 0})
     assert message.startswith(str(tmp_path))

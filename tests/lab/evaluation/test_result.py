@@ -1,4 +1,4 @@
-"""Rows, paired tests and tables of a result, from records made by hand."""
+"""Rows, paired tests and tables of a result, from handmade records."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -130,7 +130,7 @@ def markdown(result: Result, out: Path) -> list[str]:
 def test_markdown(tmp_path: Path) -> None:
     differences = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
     lines = markdown(Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE]), tmp_path)
-    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 3  # of the three tables
+    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 3  # in the three tables
     assert any(line.startswith("| macro | scanner | 33.3 (") for line in lines)
     assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
     assert lines[-5:-1] == ["Further. What it is.", "", "| one | two |", "| --- | --- |"]
@@ -185,7 +185,7 @@ SCANNER = Setting("scanner", "sentence")
 
 
 def probable(source: str, doc: str, qid: str, p: list[float], relevant: list[bool] | None) -> Record:
-    """Of a question whose document has sentences of these probabilities; None: it does not answer it."""
+    """For a question on a document whose sentences have these probabilities; None if it does not answer."""
     bins = None if relevant is None else filled(bins_of(p, relevant))
     own = {"answerable": relevant is not None, "highest": max(p), "bins": bins}
     return Record(*SCANNER.key, source, "dev", doc, qid, 90, {}, **own)  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ CALIBRATED = {row["source"]: row for row in calibration_rows(PROBABLE, [SCANNER]
 
 
 def test_calibration_error() -> None:
-    error = (3 * 0.02 + 0.1 + 0.5 + 0.7) / 6  # every relevant sentence is in a bin of its own
+    error = (3 * 0.02 + 0.1 + 0.5 + 0.7) / 6  # every relevant sentence is in a different bin
     assert CALIBRATED["a"]["calibration_error"] == pytest.approx(error)
     assert CALIBRATED["b"]["calibration_error"] == pytest.approx(0.025)
     assert CALIBRATED["macro"]["calibration_error"] == pytest.approx((error + 0.025) / 2)
@@ -221,7 +221,7 @@ def test_rates_at_the_threshold() -> None:
     hits, alarms = CALIBRATED["a"]["hit_rate"], CALIBRATED["a"]["false_alarm_rate"]
     assert hits is not None
     assert alarms is not None
-    assert (hits["value"], hits["questions"]) == (pytest.approx(2 / 3), 3)  # one half counts
+    assert (hits["value"], hits["questions"]) == (pytest.approx(2 / 3), 3)  # exactly one half counts
     assert (alarms["value"], alarms["questions"]) == (0.5, 2)
     assert alarms["ci_low"] == 0
     assert alarms["ci_high"] == 1
@@ -229,7 +229,7 @@ def test_rates_at_the_threshold() -> None:
     assert own is not None
     assert own["value"] == 0
     assert CALIBRATED["b"]["false_alarm_rate"] is CALIBRATED["b"]["auroc"] is None
-    for average in ("macro", "micro"):  # of sources with both kinds of questions
+    for average in ("macro", "micro"):  # over sources with both kinds of questions
         assert CALIBRATED[average]["hit_rate"] == hits
         assert CALIBRATED[average]["false_alarm_rate"] == alarms
 
@@ -240,7 +240,7 @@ def test_auroc() -> None:
     rows = {row["source"]: row for row in calibration_rows(more, [SCANNER])}
     assert rows["b"]["auroc"] == 0
     assert rows["macro"]["auroc"] == pytest.approx(2 / 6)
-    assert rows["micro"]["auroc"] == pytest.approx(4 / 12)  # all of both sources together
+    assert rows["micro"]["auroc"] == pytest.approx(4 / 12)  # all questions of both sources together
 
 
 def test_only_unanswerable_questions() -> None:

@@ -41,7 +41,7 @@ OF_CORPORA = [Setting("scanner"), Setting("bm25"), Setting("dense", "chunk"), Se
 
 
 def run(folder: Path, study: Study, *scorers: object) -> list[Record]:
-    """The records of a study, whose settings and first stages are these scorers."""
+    """The records of a study in which these are the scorers of the settings and first stages."""
     file = RecordFile(folder, {})
     by_setting = dict(zip([*study.settings, *study.stages], scorers, strict=True))
     for ask in study.asks:
@@ -116,7 +116,7 @@ def test_arguments_differ_with_the_corpus() -> None:
 
 
 def pool_of(*spans: tuple[int, int]) -> Pool:
-    """Units with a token for each character."""
+    """Units with one token per character."""
     own = Spans.of([Unit(start, end, "") for start, end in spans])
     return Pool(own, own.ends - own.starts)
 
@@ -133,7 +133,7 @@ def test_measure_by_hand() -> None:
 
 def test_the_best_recall_is_that_of_the_units_that_hold_most_evidence() -> None:
     units = pool_of((0, 10), (10, 20), (20, 30), (30, 40))
-    evidence = pool_of((0, 4), (20, 24), (24, 28), (35, 39)).spans  # 1, 0, 2 and 1 in each
+    evidence = pool_of((0, 4), (20, 24), (24, 28), (35, 39)).spans  # 1, 0, 2 and 1 in the units
     for scores, recalls in (([4.0, 3, 2, 1], [0.25, 0.25, 0.75]), ([1.0, 2, 3, 4], [0.25, 0.75, 0.75])):
         metrics = measure(units, np.array(scores), evidence, [1, 2, 3])
         assert [metrics[f"best_recall@{k}"] for k in (1, 2, 3)] == [0.5, 0.75, 1]
@@ -141,7 +141,7 @@ def test_the_best_recall_is_that_of_the_units_that_hold_most_evidence() -> None:
 
 
 def test_evidence_across_chunks() -> None:
-    # of 20 characters the first chunk holds 12 and the second 8
+    # of 20 characters, the first chunk holds 12 and the second 8
     metrics = measure(pool_of((0, 12), (12, 30), (30, 40)), np.array([1.0, 3.0, 2.0]), pool_of((0, 20)).spans)
     assert (metrics["recall@1"], metrics["recall@5"], metrics["recall_at_tokens@250"]) == (0, 1, 1)
     assert metrics["mrr"] == pytest.approx(1 / 3)
@@ -171,7 +171,7 @@ def test_document_metrics_by_hand() -> None:
     scores = [np.array([1.0, -2.0]), np.zeros(0), np.array([3.0])]
     expected = {"document_mrr": 0.5, "document_recall@1": 0, "document_recall@5": 1, "document_recall@10": 1}
     assert document_metrics(scores, [True, False, False]) == expected
-    assert document_metrics(scores, [False, True, False])["document_mrr"] == 1 / 3  # empty, so it is last
+    assert document_metrics(scores, [False, True, False])["document_mrr"] == 1 / 3  # empty, so it ranks last
     for none in (document_metrics(scores, [False] * 3), document_metrics([], [])):
         assert none == dict.fromkeys(expected, 0.0)
 
@@ -201,7 +201,7 @@ def test_a_killed_run_resumes_and_progress_counts_what_is_known(tmp_path: Path) 
     whole = run(tmp_path, study, Given(otter=2, Rain=1))
     path = tmp_path / "records.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + lines[1][:-20])  # the last line is half written
+    path.write_bytes(lines[0] + lines[1][:-20])  # the last line is only half written
     scorer, steps, titles = Given(otter=2, Rain=1), list[tuple[int, int]](), dict[str, str]()
     for _ in range(2):
         file = RecordFile(tmp_path, {})
@@ -240,7 +240,7 @@ def test_calibration_is_kept_compactly(tmp_path: Path, calibration: bool) -> Non
 
 
 def of_pages(folder: Path, *scorers: object, **options: object) -> dict[str, Record]:
-    """The records of a corpus study of the pages, by the document of the question."""
+    """The records of a corpus study of the pages, by the document that each question is about."""
     study = corpus_study_of([MINE], PAGES, Plan(**options))  # type: ignore[arg-type]
     return {record.doc_id: record for record in run(folder, study, *scorers)}
 
@@ -250,7 +250,9 @@ def test_evidence_and_document_among_all(tmp_path: Path) -> None:
     records = of_pages(tmp_path, scorer)
     assert sorted(records) == sorted(ANIMALS)
     record = records["vole"]  # the best sentences are the four that say "swims", then the one on the heron
-    assert record.metrics["document_mrr"] == 1 / 4  # all documents have the same best score; the vole is last
+    assert (
+        record.metrics["document_mrr"] == 1 / 4
+    )  # all documents tie in their best score; the vole comes last
     expected = {"document_recall@1": 0, "document_recall@5": 1, "recall@5": 0, "recall@10": 1, "mrr": 1 / 8}
     assert record.metrics | expected == record.metrics
     assert records["heron"].metrics["mrr"] == 1 / 5
@@ -284,7 +286,10 @@ def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:
     ("options", "expected"),
     [
         ({}, 4),
-        ({"first_stages": ["bm25"], "read_documents": 1}, 4),  # the counts are of all that could be read
+        (
+            {"first_stages": ["bm25"], "read_documents": 1},
+            4,
+        ),  # the counts cover all documents of the collection
         ({"among": 3}, 3),
         ({"among": 3, "first_stages": ["bm25"], "read_documents": 1}, 3),
     ],
@@ -300,9 +305,7 @@ def test_peak_is_that_of_what_was_done() -> None:
     if before is None:
         pytest.skip("the kernel does not tell here")
     large = PeakMemory()
-    np.ones(
-        100_000_000
-    ).sum()  # 800 MB, let go of at once; meanwhile the process may give back some of its own
+    np.ones(100_000_000).sum()  # 800 MB, freed at once; the process may free other memory meanwhile
     peak = large.megabytes()
     after = PeakMemory().megabytes()
     assert peak is not None

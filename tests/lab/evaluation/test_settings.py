@@ -18,7 +18,7 @@ def test_labels_and_keys() -> None:
     labels = ["scanner:x", "bm25", "bm25, chunks of 150 words", "bm25, one, two, chunks"]
     assert [setting.label for setting in settings] == labels
     assert settings[-1].key == ("bm25, one, two", "chunk")
-    assert settings[-1] != Setting("bm25, one, two", "chunk")  # which is another retriever
+    assert settings[-1] != Setting("bm25, one, two", "chunk")  # this is another retriever
 
 
 def test_which_settings_have_an_index() -> None:
@@ -37,7 +37,7 @@ def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
     expected = [tiny_scanner.scan("Which otter?", TEXT[unit.start : unit.end]).logits[0] for unit in units]
     np.testing.assert_allclose(got, expected, atol=1e-4)
     whole = tiny_scanner.scan("Which otter?", TEXT).logits
-    assert np.abs(got[1:] - whole[1:]).max() > 1e-3  # what stands before a sentence counts otherwise
+    assert np.abs(got[1:] - whole[1:]).max() > 1e-3  # the text before a sentence affects its logit
     assert alone.score_units("Which otter?", " ", []).shape == (0,)
 
 

@@ -20,7 +20,7 @@ LARGE = Sample([1.0] * 10, [f"d{n}" for n in range(10)])
 
 
 def of_one(sample: Sample, **options: Any) -> Estimate:
-    """The mean over one source's questions."""
+    """The mean over the questions of one source."""
     return estimate({"": sample}, **options)
 
 
@@ -36,7 +36,7 @@ def test_means() -> None:
     found = of_one(SMALL)
     assert (found["value"], found["questions"], found["documents"]) == (0.625, 4, 3)
     assert found == estimate({"": SMALL}, "micro")
-    assert estimate({"x": SMALL, "y": SMALL}, "micro")["documents"] == 6  # of one name in two sources
+    assert estimate({"x": SMALL, "y": SMALL}, "micro")["documents"] == 6  # two sources may use the same name
     both = {"small": SMALL, "large": LARGE}
     macro, micro = estimate(both), estimate(both, "micro")
     assert macro["value"] == pytest.approx((0.625 + 1) / 2)
@@ -55,7 +55,7 @@ def test_the_seed_decides_and_the_order_of_questions_and_sources_does_not_matter
 
 
 def test_a_source_is_resampled_alike_beside_any_other() -> None:
-    # a constant source moves the mean, and leaves the width to the other
+    # a constant source moves the mean and does not change the width
     sample = random_sample(60, 12)
     alone = estimate({"x": sample})
     beside = estimate({"x": sample, "constant": LARGE})

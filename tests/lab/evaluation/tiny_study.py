@@ -1,4 +1,4 @@
-"""Two tiny sets of documents, and scorers whose scores are known, for all tests of the evaluation."""
+"""Two tiny sets of documents, and scorers with known scores, for all tests of the evaluation."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ ANIMALS = ("otter", "heron", "badger", "vole")
 
 
 def document(doc_id: str = "d", source: str = "wild") -> Document:
-    """Five sentences; the evidence of the first question is the first one, that of the second the third."""
+    """Five sentences; the first is evidence of the first question, the third of the second."""
     questions = (Question("q0", "Which otter swims?", ((4, 9),)), Question("q1", "What fell?", ((32, 36),)))
     return Document(doc_id, source, f"Title of {doc_id}", TEXT, questions, split="dev")
 
 
 def page(animal: str) -> Document:
-    """Four sentences on an animal, the second of which is evidence; 14 words."""
+    """Four sentences (14 words) about an animal, of which the second is evidence."""
     text = f"The {animal} swims. It rained on the {animal}. Then it stopped. All went home."
     start = text.index("It rained")
     question = Question(f"{animal}-q", f"Did it rain on the {animal}?", ((start, start + 9),))
@@ -29,7 +29,7 @@ def page(animal: str) -> Document:
 
 
 class Given:
-    """Scores units by the best of their words, and keeps the questions and texts that it is asked."""
+    """Scores units by the best of their words, and keeps the questions and texts that it is given."""
 
     def __init__(self, **scores: float) -> None:
         self.scores = scores
@@ -47,7 +47,7 @@ class Given:
 
 
 class Counting:
-    """Keeps the numbers of texts that it is asked, and of units of the collection's index."""
+    """Keeps the number of texts that it is given, and of units in the collection's index."""
 
     uses_collection = True
 

@@ -40,7 +40,7 @@ def test_reliability_against_scikit_learn(pairs: list[tuple[float, bool]]) -> No
     calibration_curve = pytest.importorskip("sklearn.calibration").calibration_curve
     p, relevant = arrays(pairs)
     assume(relevant.any() and not relevant.all())
-    assume(not np.isin(p, np.linspace(0, 1, BINS + 1)[1:-1]).any())  # which bin an edge is in differs
+    assume(not np.isin(p, np.linspace(0, 1, BINS + 1)[1:-1]).any())  # the bin of an edge differs
     shares, means = calibration_curve(relevant, p, n_bins=BINS)
     cells = [cell for cell in reliability(bins_of(p, relevant)) if cell["sentences"]]
     np.testing.assert_allclose([cell["relevant"] for cell in cells], shares)
@@ -63,7 +63,7 @@ def test_auroc_counts_pairs(positive: list[float], negative: list[float]) -> Non
 
 
 def random_logits(seed: int, a: float, b: float, count: int = 400) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Logits and marks for which (a, b) is right."""
+    """Logits and marks for which (a, b) is the solution."""
     random = np.random.default_rng(seed)
     logits = random.normal(-2, 3, count)
     return logits, random.random(count) < sigmoid(a * logits + b)

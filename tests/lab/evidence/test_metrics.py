@@ -44,7 +44,7 @@ def test_best_first() -> None:
 @pytest.mark.parametrize(
     ("grades", "missed", "k", "expected"),
     [
-        ([1.0, 0.0], [], 5, 1 / 2),  # content with probability 1/2
+        ([1.0, 0.0], [], 5, 1 / 2),  # satisfied with probability 1/2
         ([0.0, 1.0, 1.0], [], 5, 1 / 4 + 1 / 12),
         ([0.0, 1.0, 1.0], [], 2, 1 / 4),
         ([1.0, 2.0], [], 5, 1 / 4 + 3 / 4 * 3 / 4 / 2),
@@ -69,7 +69,7 @@ def test_tokens_of_the_best() -> None:
 
 
 def test_recall_at_budgets() -> None:
-    # one sentence of evidence in unit 3, one half in unit 1 and half in unit 2
+    # one evidence sentence is in unit 3, another half in unit 1 and half in unit 2
     sentences = Spans(np.array([85, 55]), np.array([90, 65]))
     found = recall_at_budgets(BUDGET_UNITS, SCORES, TOKENS, sentences, (9, 49, 50, 90))
     assert found == {9: 0.0, 49: 0.5, 50: 0.5, 90: 1.0}
@@ -127,7 +127,7 @@ def test_whole_words_any_answer_and_no_more_than_needed() -> None:
 @pytest.mark.parametrize(
     ("scores", "evidence", "expected"),
     [
-        # units: 0-10, 10-40, 40-60, 60-100; as many as overlap the evidence, then what fits into 35 characters
+        # units: 0-10, 10-40, 40-60, 60-100; as many as overlap the evidence, or what fits into 35 characters
         ([1, 4, 3, 2], [(12, 22)], {"": (1.0, 10 / 30, 10 / 30), "@35": (1.0, 10 / 30, 10 / 30)}),
         ([4, 1, 3, 2], [(5, 15)], {"": (0.5, 5 / 30, 5 / 35), "@35": (0.5, 5 / 30, 5 / 35)}),
         ([4, 1, 3, 2], [(80, 90)], {"": (0.0, 0.0, 0.0), "@35": (0.0, 0.0, 0.0)}),

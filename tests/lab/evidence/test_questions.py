@@ -1,4 +1,4 @@
-"""Question-answering files: what is read from them, and the line that every error names."""
+"""Question-answering files: what is read from them, and the line that each error names."""
 
 import csv
 import gzip
@@ -80,7 +80,7 @@ def test_files_in_order_one_document_at_a_time(tmp_path: Path) -> None:
     assert read(write(tmp_path / "empty.jsonl")) == []
     documents = read_documents([write(tmp_path / "d.jsonl", json.dumps(RECORD) + "\n", "{broken")])
     assert next(documents).doc_id == "d1"
-    with pytest.raises(DataError, match=r"d\.jsonl, line 2: "):  # also without an end of the line
+    with pytest.raises(DataError, match=r"d\.jsonl, line 2: "):  # even without a line break at the end
         next(documents)
 
 

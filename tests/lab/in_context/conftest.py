@@ -36,7 +36,7 @@ def digit_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
 
 
 def small(tokenizer: Tokenizer, **shape: Any) -> BlockSearchModel:
-    """A model with random weights; reading settings may be among its shape."""
+    """A model with random weights; the shape may include reading settings."""
     begin, end = (tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>"))
     read = {name: shape.pop(name) for name in ("attention", "codes") if name in shape}
     shape = (
@@ -50,7 +50,7 @@ def small(tokenizer: Tokenizer, **shape: Any) -> BlockSearchModel:
 
 @pytest.fixture(scope="session")
 def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
-    """With attention that is far from even, so that every difference shows."""
+    """Weights whose attention is far from even, so that every difference shows."""
     made = small(digit_tokenizer).eval()
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -61,7 +61,7 @@ def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
 
 
 def with_settings(model: BlockSearchModel, **changes: Any) -> BlockSearchModel:
-    """A model with the same weights that reads otherwise."""
+    """A model with the same weights and other reading settings."""
     other = BlockSearchModel(model.decoder, model.layout, replace(model.settings, **changes))
     other.scalars = model.scalars
     return other.train(model.training)

@@ -1,4 +1,4 @@
-"""The search in a corpus that was read once, and the retriever made of it."""
+"""Search in a corpus that was read once, and the retriever made from it."""
 
 import logging
 import pickle
@@ -23,7 +23,7 @@ MANY = [f"{text} Part {part}." for part in range(4) for text in TEXTS]
 
 @torch.inference_mode()
 def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
-    """Log-probability of every document's code, each read after the query in one pass: (documents,)."""
+    """Log-probability of each document's code, read after the query in one pass: (documents,)."""
     documents = read_corpus(model, texts)
     query = model.query_ids(QUERY)
     routed = model.read_queries(query, documents).selected
@@ -84,7 +84,7 @@ def test_texts_with_one_query_are_one_corpus_that_is_read_once(
     empty = (QUERY, " ", [])
     scored = list(score_batch(scorer, [*requests[:2], empty, *requests[2:]]))
     again = scorer.score_units_many([("Who else?", text, units) for _, text, units in requests])
-    assert read == [5]  # the second query found the cache
+    assert read == [5]  # the second query used the cache
     assert [len(values) for values in scored] == [1, 1, 0, 1, 1, 1]
     logits = np.concatenate(scored)
     expected = search(model, read_corpus(model, TEXTS), QUERY)

@@ -1,4 +1,4 @@
-"""Attention dilution, against attention weights of transformers, and as a table over corpora of many sizes."""
+"""Attention dilution, against attention weights of transformers, and as a table over corpora of several sizes."""
 
 import copy
 import re
@@ -48,7 +48,7 @@ def test_it_is_what_transformers_attends_to(model: BlockSearchModel, gold: set[i
 
 @pytest.fixture
 def command(model: BlockSearchModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs the script on a tiny BEIR folder, and gives what it defines."""
+    """Runs the script on a tiny BEIR folder and returns its global names."""
     model.save(tmp_path / "model")
     documents = [{"_id": f"d{number}", "text": f"{TEXTS[number % 5]} Part {number}."} for number in range(30)]
     queries = [{"_id": f"q{number}", "text": TEXTS[number]} for number in range(4)]
@@ -87,7 +87,7 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     assert [name for name, _ in lines] == list(script["COLUMNS"])
     heights = [[float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)] for _, path in lines]
     values = [[row[column] for row in numbers] for column in range(1, 5)]
-    assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999  # an SVG's y runs downwards
+    assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999  # in SVG, y grows downwards
 
 
 @pytest.mark.parametrize(

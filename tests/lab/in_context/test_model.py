@@ -29,7 +29,7 @@ CODES = [7421, 3, 9999, 120, 4567]
 
 @pytest.fixture
 def model(model: BlockSearchModel) -> BlockSearchModel:
-    """The model of all tests in float64: in float32, rounding alone is 1e-5 on some processors."""
+    """The model of all tests in float64, since rounding in float32 alone is 1e-5 on some processors."""
     return copy.deepcopy(model).double()
 
 
@@ -162,16 +162,16 @@ def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchMo
     torch.testing.assert_close(
         logits(loaded, loaded.read_documents(TEXTS, CODES)), logits(changed, documents), rtol=0, atol=1e-5
     )
-    (tmp_path / "own" / SETTINGS_FILE).unlink()  # as Qwen3 folders are
+    (tmp_path / "own" / SETTINGS_FILE).unlink()  # as in Qwen3 folders
     plain = BlockSearchModel.from_pretrained(tmp_path / "own")
-    assert plain.settings == ReadingSettings(routing_layer=2)  # 16 of 28
+    assert plain.settings == ReadingSettings(routing_layer=2)  # as 16 of 28
     torch.testing.assert_close(plain.scalars.detach(), torch.full((4,), 0.43))
 
 
 def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no eos_token_id"):
         Layout.of(digit_tokenizer, 1, None)
-    layout = Layout.of(digit_tokenizer, None, 7)  # the last token stands first where there is no first one
+    layout = Layout.of(digit_tokenizer, None, 7)  # without a first token, the last one comes first
     assert (layout.begin, layout.end) == (7, 7)
     with pytest.raises(ValueError, match="no token 0; expected one for each of the ten digits"):
         Layout.of(Tokenizer(models.BPE({"a": 0}, [])), 0, 0)

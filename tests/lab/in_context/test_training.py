@@ -44,10 +44,10 @@ def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
     prefixes = torch.tensor([[7, 4, 9, 0]])
     targets, known = auxiliary_targets(prefixes, CANDIDATES, WEIGHTS)
     expected = torch.zeros(4, 10)
-    expected[0, 7], expected[0, 0] = 0.8, 0.2  # all three begin with nothing
-    expected[1, 4] = 1.0  # the two that begin with 7
-    expected[2, 2], expected[2, 9] = 0.5 / 0.8, 0.3 / 0.8  # 74
-    expected[3, 9] = 1.0  # 749: the second alone
+    expected[0, 7], expected[0, 0] = 0.8, 0.2  # all three candidates follow the empty prefix
+    expected[1, 4] = 1.0  # two candidates begin with 7
+    expected[2, 2], expected[2, 9] = 0.5 / 0.8, 0.3 / 0.8  # the two that begin with 74
+    expected[3, 9] = 1.0  # 749: only the second
     torch.testing.assert_close(targets[0], expected)
     assert known.tolist() == [[True, True, True, True]]
     logits = torch.randn(1, 4, 10)
@@ -107,7 +107,7 @@ def test_digits_are_drawn_from_the_models_own_probabilities(
 
 
 class Columns:
-    """Questions on animals, each with two wrong passages."""
+    """Questions about animals, each with two wrong passages."""
 
     def column(self, number: int) -> PassageColumn:
         names = ["otter", "lynx", "heron", "vole"]

@@ -1,4 +1,4 @@
-"""Models that are asked: order, retries, failures, budgets, and nothing asked twice."""
+"""Asking models: order, retries, failures, budgets, and nothing asked twice."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class RateLimitError(Exception):
 
 
 class Model:
-    """Raises these errors, one a call with each prompt, and then replies."""
+    """Raises these errors, one per call for each prompt, and then replies."""
 
     def __init__(self, *errors: Exception, reply: object = None) -> None:
         self.errors, self.fixed = errors, reply
@@ -55,7 +55,7 @@ class Model:
 
 
 class Pauses(threading.Event):
-    """Takes no time to wait, and keeps how long it should have taken."""
+    """Waits no time, and records how long the waits should have been."""
 
     def __init__(self) -> None:
         super().__init__()

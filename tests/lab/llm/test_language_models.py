@@ -19,7 +19,7 @@ from spscanner_rag.lab.llm.language_models import language_model_of, named_model
 
 
 class Shouting(CustomLLM):
-    """A LlamaIndex LLM that says the prompt in capitals."""
+    """A LlamaIndex LLM that repeats the prompt in capitals."""
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -35,7 +35,7 @@ class Shouting(CustomLLM):
 
 
 class ShoutingChat(FakeListChatModel):
-    """A LangChain chat model that says the prompt in capitals, after a block of reasoning."""
+    """A LangChain chat model that repeats the prompt in capitals, after a block of reasoning."""
 
     responses: list[str] = Field(default_factory=list)
     model_name: str = "shouting-chat"
@@ -66,7 +66,7 @@ def test_every_kind(model: object, name: str) -> None:
     assert adapted.name == name
     reply = reply_text(adapted.ask("Why? é"))
     assert reply == "WHY? É"
-    assert type(reply) is str  # not a framework's subclass, which a JSON file would take and pickles not
+    assert type(reply) is str  # not a framework's subclass, which JSON accepts but pickle does not
 
 
 def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
@@ -79,7 +79,7 @@ def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        # two of them would share the stored replies
+        # two of them would share their stored replies
         (MockLLM(), ValueError, "a MockLLM has no name to store its replies under; expected one"),
         (lambda prompt: prompt, ValueError, "has no name"),
         (3, TypeError, "an object of type int; expected a LlamaIndex LLM"),

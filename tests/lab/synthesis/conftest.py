@@ -1,4 +1,4 @@
-"""Documents that the scripted model finds links in, and a run on them in a folder."""
+"""Documents in which the scripted model finds links, and a run on them in a folder."""
 
 import json
 import random
@@ -44,7 +44,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make(stories: Path, tmp_path: Path) -> Make:
-    """Runs the synthesis in a folder with a function as the model; gives the summary."""
+    """Runs the synthesis in a folder with a function as the model; returns the summary."""
 
     def make(
         ask: Callable[[str], object],

@@ -1,4 +1,4 @@
-"""Replies in lines with keywords: what is read, and what is refused with which reason."""
+"""Replies in lines with keywords: what is read, and what is refused for which reason."""
 
 import pytest
 from hypothesis import given

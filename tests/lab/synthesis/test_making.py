@@ -1,4 +1,4 @@
-"""Runs that are killed, refused, out of money or out of room: nothing paid for is lost, and they go on."""
+"""Runs that are killed, refused, out of money or out of disk space: they lose nothing paid for, and resume."""
 
 import json
 import threading
@@ -36,7 +36,7 @@ class Scripted:
 
 @pytest.fixture
 def whole(make: Make, tmp_path: Path) -> bytes:
-    """The training file of a run that nothing disturbs."""
+    """The training file of an undisturbed run."""
     make(Scripted(), tmp_path / "whole")
     return (tmp_path / "whole" / "train.jsonl").read_bytes()
 
@@ -65,7 +65,7 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
         assert "limit of" in summary["stopped"]
         assert model.calls == most
         assert json.loads((out / SUMMARY).read_text()) == summary
-    for _ in range(2):  # the second time, nothing is asked
+    for _ in range(2):  # nothing is asked the second time
         summary = make(model)
         assert summary["stopped"] == ""
         assert (out / "train.jsonl").read_bytes() == whole
@@ -73,7 +73,7 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
 
 
 def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path) -> None:
-    make(Scripted())  # its files do not stay
+    make(Scripted())  # its files are removed
     model, reason = Scripted(lambda call: "%&/( 42"), "the reply lacks a part"
     (tmp_path / "out" / REPLIES).unlink()
     summary = make(model)

@@ -1,4 +1,4 @@
-"""Released training files: there and back, and what is refused."""
+"""Released training files: conversion there and back, and refusals."""
 
 import json
 from pathlib import Path

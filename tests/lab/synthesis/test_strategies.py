@@ -97,7 +97,7 @@ def test_a_pair_s_question_has_a_circumstance_and_no_key_word_of_its_evidence() 
 
 
 def replying(**replies: str) -> object:
-    """The scripted model, except for prompts with these sections."""
+    """The scripted model, but with another reply to prompts with these sections."""
 
     def ask(prompt: str) -> str:
         for mark, reply in replies.items():
@@ -140,7 +140,7 @@ def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
     assert summary["examples"] == len(documents) > 0
     for document in documents:
         thirds = [3 * start / len(document.text) for start, _ in document.questions[0].evidence]
-        # the widened labels reach a little over the thirds
+        # the widened labels reach slightly beyond the thirds
         assert min(thirds) < 1.5 < max(thirds)
 
 
@@ -158,7 +158,7 @@ def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -
 
 
 def test_the_nearest_chunk_is_taken() -> None:
-    def embed(texts: list[str]) -> object:  # the second of three is nearest to both others
+    def embed(texts: list[str]) -> object:  # the second of three is the nearest to both others
         angles = {0: 0.0, 1: 0.5, 2: 1.2}
         order = {text: number for number, text in enumerate(sorted(texts, key=sub.text.index))}
         return np.array([[np.cos(angles[order[text]]), np.sin(angles[order[text]])] for text in texts])

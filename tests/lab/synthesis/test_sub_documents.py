@@ -45,7 +45,7 @@ def test_sizes_come_equally_often_and_end_at_sentences() -> None:
         assert sub.text.endswith("winter came.")
         assert 0.6 * sub.size < sub.tokens <= sub.size
         assert all(sub.text[s.start : s.end].startswith("In year") for s in sub.sentences)
-    assert len(set(starts)) > 20  # they are drawn
+    assert len(set(starts)) > 20  # starts are drawn
 
 
 def test_several_of_one_document_do_not_overlap() -> None:
@@ -162,4 +162,4 @@ def test_sources_are_called_by_their_files(tmp_path: Path) -> None:
     novels.write_text("Two.\n")
     odd.write_text("Three.\n")
     found = [each.source for each in read_sources([lines, novels, odd])]
-    assert found == ["squad11/train", "novels-000", r"caf\udce9"]  # results can hold it
+    assert found == ["squad11/train", "novels-000", r"caf\udce9"]  # results can hold this name

@@ -1,4 +1,4 @@
-"""A small question-answering corpus and a recipe. A question's answer is the sentence that holds its key word."""
+"""A small question-answering corpus and a recipe. The sentence with a question's key word is its answer."""
 
 import json
 from dataclasses import replace
@@ -59,7 +59,7 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("validation") / "dev.jsonl"
-    # other days than those trained on
+    # other days than those in the training data
     lines = [line | {"text": f"Later. {line['text']}"} for line in corpus_lines("walks", 2, first=100)]
     for line in lines:
         for question in line["questions"]:  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def store(documents: list[Document]) -> DocumentStore:
 
 @pytest.fixture(scope="session")
 def distinct(documents: list[Document]) -> list[Document]:
-    """The corpus with questions that say which document they mean, and their answers."""
+    """The corpus with questions that name the document they mean, and with answers."""
     return [
         replace(
             document,

@@ -1,4 +1,4 @@
-"""Forty short documents, and questions about them."""
+"""Forty short documents and questions about them."""
 
 import random
 
@@ -15,7 +15,7 @@ ANSWERS = (0, 1, 3)
 
 
 def document(number: int, source: str = "letters") -> Document:
-    """A document of four sentences in an order of its own, of which three questions ask one each."""
+    """A document of four sentences in its own order; three questions ask about one sentence each."""
     order = random.Random(number).sample(range(4), 4)
     text, spans = "", {}
     for place in order:

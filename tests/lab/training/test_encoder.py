@@ -1,4 +1,4 @@
-"""Training an encoder, weighing its cosines, and putting it into a checkpoint."""
+"""Training an encoder, weighting its cosines, and putting it into a checkpoint."""
 
 import random
 from itertools import islice
@@ -68,7 +68,7 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
     assert [report.step for report in again.trainer(tmp_path / "part", 24).run()] == [22, 23, 24]
     for steps in (20, 24):
         trainer = kind(encoder_file, sources, seed=3).trainer(tmp_path / "part", steps)
-        assert (list(trainer.run()), trainer.step) == ([], 24)  # a training is not shortened
+        assert (list(trainer.run()), trainer.step) == ([], 24)  # a training cannot be shortened
     for (name, weight), other in zip(whole.named_parameters(), again.parameters(), strict=True):
         assert torch.equal(weight, other), name
     frozen = "embeddings.word_embeddings.weight"

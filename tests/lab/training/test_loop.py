@@ -50,7 +50,7 @@ NewTrainer = Callable[..., Trainer]
 
 @pytest.fixture
 def trainer(tiny_checkpoint: Path, distinct: list[Document], reading: Reading) -> NewTrainer:
-    """Makes the trainer of a folder and a recipe, which resumes what the folder holds."""
+    """Makes the trainer for a folder and a recipe; it resumes from the folder's state."""
 
     def new(folder: Path, recipe: Recipe = RECIPE, workers: int = 0) -> Trainer:
         objective = EvidenceObjective(DocumentStore(distinct), reading, recipe)
@@ -66,7 +66,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def begun(kept: Path, tmp_path: Path, trainer: NewTrainer) -> Path:
-    """A copy of a folder in which three steps of `RECIPE` were done, of which two are saved."""
+    """A copy of a folder in which three steps of `RECIPE` were done and two of them saved."""
     if not kept.exists():
         list(islice(trainer(kept).run(), 3))
     return shutil.copytree(kept, tmp_path / "begun")
@@ -158,7 +158,7 @@ def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
     rates = [learning_rate_at(step, recipe) for step in range(101)]
     assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert rates[5:81] == [1.0] * 76
-    assert rates[85] == pytest.approx(0.1 + 0.9 * (1 - 0.5))  # a quarter of the way down, as a square root
+    assert rates[85] == pytest.approx(0.1 + 0.9 * (1 - 0.5))  # a quarter of the cooldown: 1 - sqrt(1/4)
     assert rates[80:] == sorted(rates[80:], reverse=True)
     assert rates[100] == pytest.approx(0.1)
     longer = replace(recipe, steps=1000, warmup_share=0.005)
@@ -175,7 +175,7 @@ def test_every_weight_is_trained_and_only_matrices_decay() -> None:
     assert sorted(map(id, trained)) == sorted(map(id, model.parameters()))
     free = {id(p) for group in optimizer.param_groups if not group["weight_decay"] for p in group["params"]}
     kinds = {name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free}
-    assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight: of norms
+    assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight is that of norms
     assert all((p.dim() == 1) == (id(p) in free) for p in trained)
 
 
@@ -206,7 +206,7 @@ def test_numba_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -
     assert 'pip install ".[cpu]"' in choice.reason
 
 
-# The file that a run resumes from
+# The file from which a run resumes
 
 INPUTS = {"--data": "ab" * 32}
 
@@ -265,7 +265,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
             content = read_state(tmp_path, Recipe(), INPUTS)
         except ValueError:
             refused += 1
-        else:  # in bytes that mean nothing, such as those between the parts
+        else:  # in bytes without meaning, such as those between the parts
             assert content is not None
             assert content["step"] == 1
             assert torch.equal(content["model"]["a"], state()["model"]["a"])

@@ -1,4 +1,4 @@
-"""Weighing a scanner, an encoder and a cross-reader, and putting them into a checkpoint."""
+"""Fitting the weights of a scanner, an encoder and a cross-reader, and putting them into a checkpoint."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     for number in range(200):
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
-        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each two deviations
+        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each by two deviations
         read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
     low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
     elsewhere = [Fitted("b", *low, none)] * 100
@@ -70,7 +70,7 @@ class Knowing:
     """A cross-reader that knows most answers."""
 
     def logits(self, query: str, sentences: Sequence[str], scores: object) -> np.ndarray:
-        """More for a sentence that says so."""
+        """A higher logit for a sentence that answers."""
         return np.array([5.0 * (sentence == "yes") - 4 for sentence in sentences], np.float32)
 
 
@@ -80,7 +80,7 @@ def test_a_cross_reader_that_knows_more_counts_more() -> None:
     for number in range(60):
         relevant = np.arange(20) == number % 20
         scores = rng.normal(0, 1, (2, 20)).astype(np.float32) + relevant
-        believed = (number + (number % 5 == 0)) % 20  # it errs in one of five
+        believed = (number + (number % 5 == 0)) % 20  # it is wrong once in five
         sentences = ["yes" if place == believed else "no" for place in range(20)]
         read.append(Fitted("a", scores[0], scores[1] / 10, relevant, "who?", sentences))
     knowing: Any = Knowing()

@@ -73,7 +73,7 @@ def test_a_run_goes_on_unless_a_key_differs_that_may_not(name: str) -> None:
     saved = json.loads(json.dumps(asdict(Recipe())))
     assert Recipe().difference(saved) is None
     assert (Recipe().difference(saved | {name: "another"}) is None) == (name in MAY_CHANGE)
-    del saved[name]  # an older version did not know it
+    del saved[name]  # an older version did not have this key
     assert Recipe().difference(saved) is None
     assert Recipe().difference(saved | {"gone": 0.3}) == "gone was 0.3 and is no longer a key"
 
@@ -88,7 +88,7 @@ def test_the_recipes_in_examples_can_be_read(path: Path) -> None:
 
 
 def table_of_keys() -> str:
-    """The table of ``docs/training.md``, from the keys, defaults and texts of the recipe's source."""
+    """The table of ``docs/training.md``, from keys, defaults and texts in the source of the recipe."""
     source = (REPOSITORY / "spscanner_rag" / "lab" / "training" / "recipe.py").read_text(encoding="utf-8")
     (recipe,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Recipe")
     rows, keys = ["| key | default | meaning |", "|---|---|---|"], list[str]()

@@ -45,7 +45,7 @@ def shape(tmp_path: Path) -> Path:
 
 
 def tiny_model(folder: Path, tokenizer: Tokenizer, match: bool = True, head: bool = True) -> Path:
-    """Save a model that has the match embedding at most."""
+    """Save a model that has at most the match embedding."""
     config = Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8)
     model = ScannerModel(config, match_embedding=match, head=head)
     save_checkpoint(folder, model, ScannerSettings(match=match), tokenizer)
@@ -78,7 +78,7 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
     got, _ = start.model(ids, None, torch.full((1, 20), 5))
     torch.testing.assert_close(got, expected)
     start.model.score(got[0], torch.zeros(20, 4))
-    torch.rand(3)  # whatever was drawn before, the seed decides what is new
+    torch.rand(3)  # whatever was drawn before, the seed determines the new weights
     again = start_checkpoint(files(tmp_path, folder), LEXICAL, [], CPU).model.state_dict()
     assert all(torch.equal(again[name], value) for name, value in start.model.state_dict().items())
 
@@ -92,7 +92,7 @@ def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
     assert own.match_embedding is not None
     assert kept.match_embedding is not None
     torch.testing.assert_close(kept.match_embedding.weight, own.match_embedding.weight)
-    assert kept.soft_prior is not None  # which begins with a share of the soft score
+    assert kept.soft_prior is not None  # it begins with a share of the soft score
     assert kept.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
     assert start.word_vectors is not None
     plain = start_checkpoint(files(tmp_path, language_model), Recipe(), [], CPU)
@@ -116,7 +116,7 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         hidden, _ = start.model(ids, None, ids % 7, match_features=features)
         torch.testing.assert_close(start.model.score(hidden[0], prior), expected)
     assert start_checkpoint(files(tmp_path, folder), Recipe(), [], CPU).settings == own.settings
-    # a base with a table of its own needs no other, and keeps it whatever the recipe
+    # a base with its own table keeps it, whatever the recipe says
     grown = tmp_path / "grown"
     save_checkpoint(grown, start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors)
     for recipe in (SOFT, Recipe()):

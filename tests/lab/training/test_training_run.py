@@ -1,4 +1,4 @@
-"""Whole runs through the command, from files to a checkpoint that scans, and again after a kill."""
+"""Whole runs through the command, from files to a checkpoint that scans, and resumed after a kill."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def content(folder: Path) -> dict[Path, bytes]:
 
 @dataclass
 class Run:
-    """The files of a run, in a folder of their own, and what it wrote."""
+    """The files of a run in a separate folder, and its output."""
 
     folder: Path
 
@@ -186,7 +186,7 @@ def test_a_run_ends_with_the_calibration_that_its_recipe_wants(
 ) -> None:
     shutil.rmtree(finished.out)
     biases = []
-    for number in (0, 3):  # the second only calibrates: the first has trained
+    for number in (0, 3):  # the second run only calibrates, since the first has trained
         assert finished.again(RECIPE + f"calibration_questions = {number}\n") == 0
         assert ("calibrated: logits times" in capsys.readouterr().err) == bool(number)
         head = load_checkpoint(finished.out).model.binary_head
@@ -206,7 +206,7 @@ def test_a_tenth_of_the_named_sources_is_held_out(documents: list[Document]) -> 
 def test_documents_that_share_text_with_the_validation_are_left_out(
     tmp_path: Path, shape: Path, corpus_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # the first day of "walks" and of "roads" have the same ten sentences, one of which is to be validated on
+    # the first days of "walks" and "roads" have the same ten sentences, and one of them is validated on
     line = json.loads(corpus_file.read_text(encoding="utf-8").splitlines()[0])
     line["text"] = f"Somebody else wrote what follows here. {line['text'].upper()}"
     line["questions"] = line["questions"][:1]
@@ -223,7 +223,7 @@ def test_documents_that_share_text_with_the_validation_are_left_out(
 def watched(
     run: TrainingRun, values: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
 ) -> list[tuple[int, torch.Tensor]]:
-    """Train with validations that find ``values``: the step and the embedding of each, the last of the end."""
+    """Train with scripted validations; return the step and embedding of each, and of the final one last."""
     seen: list[tuple[int, torch.Tensor]] = []
 
     def validate(checkpoint: Checkpoint, final: bool) -> Validation:
@@ -255,11 +255,11 @@ def test_the_best_weights_are_saved_and_survive_a_kill(
     torch.testing.assert_close(embedding, seen[1][1].bfloat16().float(), rtol=0, atol=0)
     assert not torch.equal(seen[1][1], seen[2][1])
     with pytest.raises(KeyError):
-        run("killed", {2: 0.3})  # the state of step 4 is saved, its validation is not
+        run("killed", {2: 0.3})  # the state of step 4 is saved, but not its validation
     assert [step for step, _ in run("killed")] == [4, 6, 6]
     resumed = load_checkpoint(tmp_path / "killed").model.backbone.embedding.weight
     torch.testing.assert_close(resumed, embedding)
-    assert [step for step, _ in run("killed")] == [6, 6]  # a finished run has nothing left to train
+    assert [step for step, _ in run("killed")] == [6, 6]  # nothing is left to train
 
 
 def test_a_base_that_training_makes_worse_is_kept(
@@ -281,7 +281,7 @@ def test_a_base_whose_scores_are_low_is_trained_as_if_they_were_not(
     lowered = load_checkpoint(once.out)
     assert lowered.model.binary_head is not None
     with torch.no_grad():
-        lowered.model.binary_head.bias -= 4.0  # as a calibration does: no rank changes
+        lowered.model.binary_head.bias -= 4.0  # like a calibration, which changes no rank
     save_checkpoint(low, lowered.model, lowered.settings, lowered.tokenizer)
     tuned = {}
     for start in (once.out, low):
@@ -304,7 +304,7 @@ def test_a_base_whose_scores_are_low_is_trained_as_if_they_were_not(
 def test_a_run_resumes_only_with_its_inputs(
     what: str, name: str, before: bytes, after: bytes, finished: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The copy lies elsewhere: paths may change. The other inputs are tested beside `inputs_of`."""
+    """The copy lies elsewhere, since paths may change. The other inputs are tested with `inputs_of`."""
     changed = finished.folder / name
     assert before in changed.read_bytes()
     changed.write_bytes(changed.read_bytes().replace(before, after, 1))

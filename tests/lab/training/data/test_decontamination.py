@@ -15,7 +15,7 @@ WORDS = "otter heron badger lynx river stone winter quiet seven letter harbour w
 
 
 def sentence(number: int, words: int = 12) -> str:
-    """Another sentence for each number; the word after the first tells it apart."""
+    """A different sentence for each number; the word after the first tells them apart."""
     rest = (WORDS[(number + place) % len(WORDS)] for place in range(words - 2))
     return " ".join(["The", f"{WORDS[number % len(WORDS)]}{number}", *rest]) + "."
 

@@ -38,7 +38,7 @@ def test_any_texts_come_back(texts: list[str]) -> None:
 def test_in_memory_are_questions_only(tmp_path: Path, documents: list[Document]) -> None:
     store = DocumentStore(iter(documents), tmp_path / "new")
     assert store.without_text(1) == replace(documents[1], text="")
-    assert list((tmp_path / "new").iterdir()) == []  # the file has no name, so nothing is left behind
+    assert list((tmp_path / "new").iterdir()) == []  # the file has no name, so it leaves nothing behind
 
 
 DRAWN = Recipe(source_cap=30)
@@ -59,7 +59,7 @@ def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
     questions, draw = QuestionDraw(store, replace(DRAWN, source_weights={"roads": 0.0})), random.Random(0)
     for _ in range(100):
         assert store.without_text(questions.answered(draw).document).source == "walks"
-        assert questions.unanswered(draw) is None  # all documents are asked the same four
+        assert questions.unanswered(draw) is None  # all documents have the same four questions
 
 
 def test_questions_of_other_documents_are_not_answered(distinct: list[Document]) -> None:
@@ -151,13 +151,13 @@ def test_an_example_holds_its_evidence_and_fits(documents: list[Document], readi
         example = source.example(number, 256)
         sequence = example.sequence
         assert example.relevant.sum() == 1
-        assert len(sequence.input_ids) <= 256 + 40  # at most a sentence more
+        assert len(sequence.input_ids) <= 256 + 40  # at most one sentence more
         assert len(sequence.positions) == len(example.relevant) > 1
         assert sequence.match_classes is not None
         assert sequence.prior is not None
         assert len(sequence.match_classes) == len(sequence.input_ids)
         assert len(sequence.prior) == len(example.relevant)
-        # The key word is the only one of the question that is rare, so its sentence has the best prior.
+        # Only the key word of a question is rare, so its sentence has the best prior.
         assert sequence.prior[:, 0].argmax() == example.relevant.argmax()
         places.add(int(example.relevant.argmax()))
     assert len(places) > 2, "the evidence should stand at different places"

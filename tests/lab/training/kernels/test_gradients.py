@@ -1,4 +1,4 @@
-"""Gradients of the kernels that numba compiles, against those of plain torch."""
+"""Gradients of the numba kernels, against those of plain torch."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ numba_gradients = pytest.importorskip("spscanner_rag.lab.training.kernels.gradie
 pytestmark = pytest.mark.slow  # kernels are compiled for each dtype and shape
 
 NUMBA = numba_gradients.NumbaTrainingKernels()
-TOLERANCE = 1e-4  # of the largest number of a gradient
+TOLERANCE = 1e-4  # relative to the largest number of a gradient
 TOKENS = 71
 
 SHAPES = [
@@ -44,7 +44,7 @@ def config_of(**others: object) -> Mamba2Config:
 
 def close(got: Tensor, expected: Tensor, name: str) -> None:
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), name
-    if not expected.numel():  # the tail of a convolution with one tap
+    if not expected.numel():  # a convolution with one tap has an empty tail
         return
     most = expected.float().abs().max().item()
     error = (got.float() - expected.float()).abs().max().item()
@@ -54,7 +54,7 @@ def close(got: Tensor, expected: Tensor, name: str) -> None:
 def outputs_and_gradients(
     step: Callable[..., Sequence[Tensor]], inputs: dict[str, Tensor], weights: nn.Module | None = None
 ) -> dict[str, Tensor]:
-    """What a step returns, and the gradients of a sum to which every number contributes differently."""
+    """The results of a step, and the gradients of a sum to which each number contributes differently."""
     leaves = {name: value.detach().clone().requires_grad_() for name, value in inputs.items()}
     results = step(**leaves)
     random = torch.Generator().manual_seed(1)
@@ -84,7 +84,7 @@ def same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
 def recurrence(
     dt: Tensor, decay: Tensor, x: Tensor, B: Tensor, C: Tensor, D: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The operator as its definition has it, for one row: token by token."""
+    """The operator by its definition, for one row, token by token."""
     heads = x.shape[1]
     out = []
     for t in range(len(x)):
@@ -112,7 +112,7 @@ def scan_inputs(config: Mamba2Config, tokens: int, rate: float) -> dict[str, Ten
 @pytest.mark.parametrize("others", SHAPES[:4])
 @pytest.mark.usefixtures("threads")
 def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -> None:
-    """Against the recurrence in float64, for decays that forget nothing, and for those that forget at once."""
+    """Against the recurrence in float64, for decays that forget nothing, and for decays that forget all at once."""
     torch.manual_seed(0)
     config, tokens = config_of(**others), TOKENS
     inputs = scan_inputs(config, tokens, rate)
@@ -139,7 +139,7 @@ def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -
     found, expected = outputs_and_gradients(by_numba, inputs), outputs_and_gradients(exactly, inputs)
     if (
         rate > 10
-    ):  # a state that is forgotten at once has a gradient of A near 0, the difference of larger numbers
+    ):  # if a state is forgotten at once, the gradient of A is near 0: the difference of larger numbers
         got, wanted = (gradients.pop("gradient of A") for gradients in (found, expected))
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-3)
     same(found, expected)
@@ -194,7 +194,7 @@ def test_gradients_pass_from_segment_to_segment() -> None:
 
 
 def test_products_in_bfloat16() -> None:
-    """As near to float32 as plain torch is with products in bfloat16, or half as far again."""
+    """As close to float32 as plain torch with products in bfloat16, or at most half as far again."""
     model = model_of()
     ids = torch.randint(0, 50, (2, 100))
 

@@ -1,4 +1,4 @@
-"""The embedder stage: its loss against the formula, whole runs of tiny models, and what is refused."""
+"""The embedder stage: its loss against the formula, whole runs of tiny models, and refusals."""
 
 import json
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def encoder(folder: Path, save_bert: SaveBert, similarity: str) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
-    """Parts of a log: paragraphs that each answer one question, in another order each."""
+    """Parts of a log: paragraphs that answer one question each, in a different order in each part."""
     documents = []
     for number in range(12):
         order = np.random.default_rng(number).permutation(len(ANSWERS)).tolist()
@@ -62,7 +62,7 @@ def files(tmp_path: Path) -> RunFiles:
 
 
 def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.Tensor:
-    """NT-Xent of questions and passages; the first passages are the right ones, then all second ones follow."""
+    """NT-Xent of questions and passages; the right passages come first, then all second ones, and so on."""
 
     def embedded(texts: list[str]) -> torch.Tensor:
         return model(model.preprocess(texts))["sentence_embedding"]  # type: ignore[no-any-return]
@@ -87,7 +87,7 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     again = [
         PassageColumn("Who left?", ("The well was dry.", "It rained.")),
         *COLUMNS,
-    ]  # the later one counts
+    ]  # the later column counts
     for found in objective.losses(model, again):
         found.backward()  # type: ignore[no-untyped-call]
     gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]

@@ -34,7 +34,7 @@ from spscanner_rag.scan.prepare import Reading
 
 @pytest.fixture
 def scanner(tiny_checkpoint: Path) -> Scanner:
-    """Random, but for some sense of which words the question has."""
+    """A random scanner that has some sense of which words the question has."""
     checkpoint = load_checkpoint(tiny_checkpoint, dtype=torch.float32)
     assert checkpoint.model.lexical_prior is not None
     torch.nn.init.constant_(checkpoint.model.lexical_prior.weight, 8.0)
@@ -45,7 +45,7 @@ def test_probabilities_add_up_to_the_relevant_sentences_and_ranks_stay(
     scanner: Scanner, documents: list[Document]
 ) -> None:
     asked = [(document, question) for document in documents[:5] for question in document.questions]
-    document, question = asked[0]  # and one label is wrong, for else a threshold would part them all
+    document, question = asked[0]  # one label is wrong, since otherwise a threshold would separate all
     asked[0] = document, replace(question, evidence=document.questions[1].evidence)
     pairs = [(question.text, document.text) for document, question in asked]
     before = scanner.scan_many(pairs)
@@ -78,7 +78,7 @@ def test_questions_that_say_nothing_leave_the_scanner_as_it_is(
         calibrate(scanner, [(one, Question("q", " ", ((0, 22),)))])
     prior = scanner.checkpoint.model.lexical_prior
     assert prior is not None
-    torch.nn.init.constant_(prior.weight, -8.0)  # it prefers what is irrelevant
+    torch.nn.init.constant_(prior.weight, -8.0)  # it prefers irrelevant sentences
     asked = [(document, question) for document in documents[:3] for question in document.questions]
     assert calibrate(scanner, asked) is None
     assert prior.weight.item() == pytest.approx(-8.0)

@@ -38,7 +38,7 @@ def reeds_of(number: int, place: int) -> str:
 
 
 def bird_document(number: int) -> Document:
-    """A paragraph for each bird, and one that has the first answer again, which no span of evidence says."""
+    """A paragraph for each bird, and one that repeats the first answer outside the spans of evidence."""
     paragraphs = [
         f"The {bird} of lake {number} nests in {reeds_of(number, place)}." for place, bird in enumerate(BIRDS)
     ]
@@ -57,7 +57,7 @@ def bird_document(number: int) -> Document:
 
 
 def marked_document(number: int) -> Document:
-    """One paragraph has another verb than the others, which even a tiny model learns to see in a few steps."""
+    """One paragraph has a different verb, which even a tiny model learns to recognize in a few steps."""
     builder = BIRDS[number % len(BIRDS)]
     paragraphs = [
         f"The {bird} of lake {number} {'builds' if bird == builder else 'sleeps'}." for bird in BIRDS
@@ -101,7 +101,7 @@ def columns(documents: list[Document], start: Checkpoint) -> RerankerObjective:
 
 def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoint) -> None:
     made = as_reranker(start, 0)
-    assert start.tokenizer.token_to_id(END_TOKENS[0]) is None  # the base is as it was
+    assert start.tokenizer.token_to_id(END_TOKENS[0]) is None  # the base is unchanged
     assert made.tokenizer.token_to_id(END_TOKENS[0]) == start.model.config.vocab_size
     assert made.settings == ScannerSettings()
     own, found = start.model.state_dict(), made.model.state_dict()
@@ -115,7 +115,7 @@ def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoi
 
 
 def read(columns: RerankerObjective, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
-    """Document, question and label of each pair of a column."""
+    """Document, question and label of each pair in a column."""
     found = []
     for place, pair in enumerate(columns.example(number, 64)):
         assert pair.input_ids[-1] == tokenizer.token_to_id(END_TOKENS[0])
@@ -141,10 +141,10 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         right, *wrong = (document for document, _, _ in pairs)
         reeds = reeds_of(int(lake), BIRDS.index(bird))
         assert right == f"The {bird} of lake {lake} nests in {reeds}."
-        assert not any(reeds in document for document in wrong)  # false negatives
+        assert not any(reeds in document for document in wrong)  # these would be false negatives
         near += sum(f"of lake {lake} " in document for document in wrong)
         assert pairs == read(columns, tokenizer, number)
-    assert near > 60  # a random passage is of the same lake once in 12 times
+    assert near > 60  # one random passage in 12 is of the same lake
     assert read(columns, tokenizer, 0) != read(columns, tokenizer, 1)
     for long, short in zip(columns.example(0, 64), columns.example(0, 4), strict=True):
         assert len(short.input_ids) < len(long.input_ids), "only the beginning is read"
@@ -154,7 +154,7 @@ def test_random_negatives_stand_beside_near_ones(documents: list[Document], star
     reader = PairReader(as_reranker(start, 0).tokenizer)
 
     def near(random: int) -> float:
-        """How many of the three negatives are of the lake that is asked about, on the average."""
+        """How many of the three negatives are about the lake in the question, on average."""
         columns = columns_of(documents, reader, replace(RECIPE, rerank_random=random))
         same = 0
         for number in range(60):
@@ -201,7 +201,7 @@ def written(documents: list[Document], path: Path) -> Path:
 
 
 def scores(run: TrainingRun, question: str, texts: list[str]) -> NDArray[np.float32]:
-    """What a stage's trained model gives to texts."""
+    """The scores that a stage's trained model gives texts."""
     assert isinstance(run.stage, RerankerStage)
     with torch.no_grad():
         return run.stage.passages.score(run.trainer.model.eval(), question, texts)
@@ -235,7 +235,7 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
     after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
     assert before is not None
     assert after is not None
-    assert losses[0] == pytest.approx(np.log(4), abs=0.2)  # of a model that knows nothing yet
+    assert losses[0] == pytest.approx(np.log(4), abs=0.2)  # the loss of a model that knows nothing yet
     assert np.mean(losses[-10:]) < 0.9
     assert after.choice > before.choice + 0.2
     assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}
