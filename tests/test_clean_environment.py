@@ -47,7 +47,7 @@ MODULES = {
 
 
 def required(wheel: Path, extra: str) -> Iterator[Distribution]:
-    """The distributions that the wheel requires with an extra, each once."""
+    """The distributions that the wheel requires with an extra, without repeats."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))

@@ -1,4 +1,4 @@
-"""A scanner answers in a forked child. Each test forks in a program of its own, so that a hang ends with it."""
+"""A scanner answers in a forked child. Each test forks in a separate program, so that a hang ends with it."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def computes():
 
 
 def run(program: str, *arguments: object, python: str = COMMON) -> str:
-    """What a program prints, or fail."""
+    """What a program prints; fails if the program does."""
     command = [
         sys.executable,
         "-W",

@@ -34,7 +34,7 @@ NOT_FOR_USERS = {"dev", "docs"}
 
 
 def python(code: str, **environment: str) -> str:
-    """Run code in a fresh interpreter that does not see the current folder; return all that it printed."""
+    """Run code in a fresh interpreter that does not see the current folder; return everything it printed."""
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
@@ -45,19 +45,19 @@ def python(code: str, **environment: str) -> str:
 
 @cache
 def extras() -> dict[str, list[Requirement]]:
-    """Extra -> what it asks for, extras within extras resolved; "" is the core. As the wheel's metadata says."""
+    """Extra -> its requirements, with extras within extras resolved; "" is the core. From the wheel's metadata."""
     core = WheelBuilder(str(REPOSITORY)).metadata.core
     asked = {"": core.dependencies, **core.optional_dependencies}
     return {extra: [Requirement(line) for line in lines] for extra, lines in asked.items()}
 
 
 def packages(extra: str) -> set[str]:
-    """Canonical names of the distributions that an extra asks for."""
+    """Canonical names of the distributions that an extra requires."""
     return {canonicalize_name(requirement.name) for requirement in extras()[extra]}
 
 
 def import_name(distribution: str) -> str:
-    """The module of a distribution."""
+    """The import name of a distribution."""
     others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer", "haystack-ai": "haystack"}
     others["markdown-it-py"] = "markdown_it"
     return others.get(distribution, distribution.replace("-", "_"))
@@ -65,7 +65,7 @@ def import_name(distribution: str) -> str:
 
 @cache
 def imported_by_the_code() -> set[str]:
-    """Modules that the package, the integrations and the examples import, and packages that hold these.
+    """Modules that the package, the integrations and the examples import, and their parent packages.
 
     A module that imports by name (`importlib`) imports what its strings name.
     """
@@ -129,7 +129,7 @@ def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
 
 @pytest.mark.parametrize("extra", sorted(set(extras()) - NOT_FOR_USERS))
 def test_code_stands_behind_every_requirement(extra: str) -> None:
-    asked = packages(extra) - {"h11"}  # uvicorn's; asked for because of its floor
+    asked = packages(extra) - {"h11"}  # uvicorn's dependency, listed for its minimum version
     assert {name for name in asked if import_name(name) not in imported_by_the_code()} == set()
 
 
@@ -179,7 +179,7 @@ KNOWN_FAULTS = {
     "nltk": ("3.9.4", "CVE-2026-12243, CVE-2025-14009: paths of data"),
     "torch": ("2.5.1", "CVE-2025-32434: weights_only"),
 }
-"""The last version with the fault, and what it is: no requirement admits it."""
+"""The last version with the fault, and the fault: no requirement admits this version."""
 
 
 @pytest.mark.parametrize("name", KNOWN_FAULTS)

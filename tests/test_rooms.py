@@ -1,4 +1,4 @@
-"""The rooms of the house: which may import which, as the table in CONTRIBUTING.md says."""
+"""The rooms of the house: which may import which, by the table in CONTRIBUTING.md."""
 
 import ast
 import re
@@ -46,7 +46,7 @@ def modules() -> dict[str, Path]:
 
 
 def room_of(module: str) -> str | None:
-    """The room that a module lies in; None for the package itself, and for modules of others."""
+    """The room of a module; None for the package itself, and for modules of others."""
     if module.startswith(FRAMEWORK_PACKAGES):
         return "integrations"
     head, *rest = module.split(".")
@@ -58,7 +58,7 @@ def room_of(module: str) -> str | None:
 
 
 def imports_of(module: str, source: str, known: Mapping[str, Path]) -> Iterator[Import]:
-    """The imports of a module, those in functions and for type checkers included."""
+    """The imports of a module, including those in functions and for type checkers."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((module, alias.name, "") for alias in node.names)
@@ -80,7 +80,7 @@ def all_imports() -> list[Import]:
 
 
 def against_the_table(imports: Sequence[Import], rooms: Mapping[str, set[str]]) -> list[str]:
-    """What the table does not allow, a line each."""
+    """Imports that the table does not allow, one per line."""
     order = list(rooms)
     wrong = []
     for module, imported, _ in imports:
@@ -95,7 +95,7 @@ def against_the_table(imports: Sequence[Import], rooms: Mapping[str, set[str]]) 
 
 
 def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
-    """What an integration takes from elsewhere than `retrieval`'s ``__all__``, `Scanner` and `scorers`."""
+    """Imports of an integration from elsewhere than `retrieval`'s ``__all__``, `Scanner` and `scorers`."""
     allowed = {
         ("spscanner_rag", "Scanner"),
         ("spscanner_rag.scanner", "Scanner"),
@@ -112,7 +112,7 @@ def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
 
 
 def floors(rooms: Mapping[str, set[str]]) -> dict[str, int]:
-    """The floor of each room: 1 for a room that imports none, else one above the highest that it imports."""
+    """The floor of each room: 1 for a room that imports none, else one above the highest room that it imports."""
     found: dict[str, int] = {}
     for room in TopologicalSorter(rooms).static_order():
         found[room] = 1 + max((found[other] for other in rooms[room]), default=0)
@@ -142,7 +142,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     known = modules()
     graph: dict[str, set[str]] = {}
     for module, imported, _ in all_imports():
-        # A package's face hands on names of its own modules; they do not import it back.
+        # A package re-exports names of its own modules, which do not import it back.
         if imported in known and imported != module and not module.startswith(f"{imported}."):
             graph.setdefault(module, set()).add(imported)
     try:

@@ -40,7 +40,7 @@ def load(folder: Path, **options: Any) -> Scanner:
 
 @torch.inference_mode()
 def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -> NDArray[np.float32]:
-    """Hidden states of a sequence, read a token at a time: (tokens, d_model)."""
+    """Hidden states of a sequence, read one token at a time: (tokens, d_model)."""
     state, hidden = None, []
     for position, token in enumerate(ids):
         match = None if classes is None else torch.tensor([[classes[position]]])
@@ -102,7 +102,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     joined = index_words([unit.model_text for unit in units])
     spans = np.array(encoding.offsets)
     least = checkpoint.settings.least_units
-    assert least > len(units)  # so that it counts here
+    assert least > len(units)  # so that it matters here
     match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], MatchOptions(True, least))
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]
@@ -120,7 +120,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
                 classes += [6] * len(question)
                 since = 0
     assert not remaining
-    assert len(ids) > len(question) + len(encoding.ids)  # it was repeated
+    assert len(ids) > len(question) + len(encoding.ids)  # the question was repeated
 
     hidden = one_by_one(checkpoint.model, ids, classes)
     expected = [
@@ -128,7 +128,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
         for end, prior, around in zip(ends, match.scores[:, 0], match.scores[:, 1:], strict=True)
     ]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
-    assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little
+    assert result.logits.std() > 100 * TOLERANCE  # otherwise the comparison says little
 
 
 def test_window_tokens_are_the_checkpoints(windowed_checkpoint: Path, tiny_checkpoint: Path) -> None:
@@ -281,7 +281,7 @@ def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
 )
 def test_options_are_checked_first(tiny_checkpoint: Path, name: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        load(Path("/nowhere"), **{name: value})  # before the checkpoint is looked for
+        load(Path("/nowhere"), **{name: value})  # before the checkpoint is searched for
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match=message):
         Scanner(load_checkpoint(tiny_checkpoint), **{name: value})
@@ -297,7 +297,7 @@ def test_progress_of_a_scan(tiny_checkpoint: Path, segment_tokens: int) -> None:
         QUERY, TEXT, progress=lambda done, total: steps.append((done, total))
     )
     dones, totals = zip(*steps, strict=True)
-    assert len(set(totals)) == 1  # of one scan, the total is known from the beginning
+    assert len(set(totals)) == 1  # for a single scan, the total is known from the beginning
     assert dones[-1] == totals[0]
     assert all(
         0 < later - before <= segment_tokens for before, later in zip((0, *dones), dones, strict=False)
@@ -368,7 +368,7 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Sca
         tiny_scanner.scan(text, question)
     with pytest.raises(ValueError, match="exchange them"):
         tiny_scanner.scan_many([(question, text), (text, question)])
-    # What is meant: a long question on a longer text, on nothing, and on texts of which some are short.
+    # Intended uses: a long question on a longer text, on an empty one, and on texts of which some are short.
     assert tiny_scanner.scan(text, text + text).sentences
     assert tiny_scanner.scan(text, "").sentences == ()
     assert len(tiny_scanner.rank(text, [question, text + text])) == 2

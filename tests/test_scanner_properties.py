@@ -1,4 +1,4 @@
-"""What holds for every document: spans, one logit each, and the same logits however they are computed."""
+"""Properties of every document: spans, one logit per span, and the same logits however they are computed."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ from spscanner_rag.scanner import Scanner
 from tests.attack.hostile_texts import KINDS, check_result
 
 TOLERANCE = 1e-4
-"""Of float32 logits between two ways to compute them (docs: equality)."""
+"""Of float32 logits, between two ways to compute them (docs: equality)."""
 
 
 def drawn(kind: str, seed: int, size: int) -> str:
@@ -39,7 +39,7 @@ QUERIES = st.one_of(
 
 @pytest.fixture(scope="session")
 def scanners(tiny_checkpoint: Path, windowed_checkpoint: Path) -> dict[tuple[bool, int], Scanner]:
-    """By whether they read windows, and tokens per pass."""
+    """Scanners by whether they read windows, and by tokens per pass."""
     return {
         (windowed, tokens): Scanner(checkpoint, segment_tokens=tokens, local_files_only=True)
         for windowed, checkpoint in enumerate(map(load_checkpoint, (tiny_checkpoint, windowed_checkpoint)))

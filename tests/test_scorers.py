@@ -15,7 +15,7 @@ REQUESTS: list[Request] = [("q", "a b", UNITS), ("q", " ", []), ("q", "a", UNITS
 
 
 class Returns:
-    """Gives every text the same answer."""
+    """Returns the same answer for every text."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

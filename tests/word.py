@@ -18,7 +18,7 @@ HEADING = '<w:pStyle w:val="H{}"/>'.format
 
 
 def docx(body: str = "", *, relations: str = "", files: int = 0, main: str = "", **settings: str) -> bytes:
-    """A document of the XML of its body, or its ``main`` part, and of ``settings``: styles, numbering, notes."""
+    """A document from the XML of its body, or its ``main`` part, and of ``settings``: styles, numbering, notes."""
     types = "".join(f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in settings)
     first = f'<Relationship Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'
     own = f'xmlns:w="{WORD}" xmlns:m="{MATH}"'
@@ -59,7 +59,7 @@ def level(number: int, text: str, form: str = "decimal", more: str = "") -> str:
 
 
 def a_list(*levels: str, overrides: Sequence[str] = ("",)) -> str:
-    """One definition, and a list of it for each override, numbered from 1."""
+    """One definition, and one list that uses it for each override, numbered from 1."""
     lists = "".join(
         f'<w:num w:numId="{number}"><w:abstractNumId w:val="7"/>{override}</w:num>'
         for number, override in enumerate(overrides, start=1)

@@ -1,4 +1,4 @@
-"""BM25 of units and of their surroundings, counted anew for each unit: what the index and the match must equal."""
+"""BM25 of units and their surroundings, counted afresh for each unit; index and match must give the same."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ def stems(text: str) -> list[str]:
 
 
 def windows(parts: Sequence[Sequence[str]], reach: int) -> list[str]:
-    """The text around each unit, which ends where its text does."""
+    """The text around each unit, which does not reach beyond the unit's document."""
     return [" ".join(part[max(0, i - reach) : i + reach + 1]) for part in parts for i in range(len(part))]
 
 

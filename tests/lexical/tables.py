@@ -1,4 +1,4 @@
-"""Tables of word vectors made of any vectors."""
+"""Tables of word vectors, made from any vectors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from spscanner_rag.lexical.words import WordVectors
 
 
 def table_of(words: Sequence[str], vectors: NDArray[np.floating[Any]], source: str = "") -> WordVectors:
-    """Vectors, (words, dimensions), none of zeros, rounded to 8 bits and scaled to unit length."""
+    """Vectors, (words, dimensions), none of them zero, rounded to 8 bits and scaled to unit length."""
     rounded = np.rint(vectors * (127 / np.abs(vectors).max(axis=1, keepdims=True, initial=0))).astype(np.int8)
     return WordVectors(words, rounded, 1 / np.linalg.norm(rounded.astype(np.float32), axis=1), source)
 

@@ -32,7 +32,7 @@ def collection(texts: list[list[str]]) -> CollectionIndex:
 
 
 def losses(texts: list[list[str]], query: str = QUERY, options: MatchOptions = COMPARED) -> list[float]:
-    """What each text's whole loses to the best one."""
+    """By how much each whole text scores below the best one."""
     statistics = collection(texts).statistics(query, options)
     return [
         match_query(index_words(text), query, NO_TOKENS, NO_TOKENS, options, statistics).text_score
@@ -49,7 +49,7 @@ def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
     idf = {"repair": slow_idf(3, 1), "lighthous": slow_idf(3, 2), "saltmer": slow_idf(3, 1)}
     whole = slow_bm25([["".join(text)] for text in TEXTS], 0, idf)
     z = (np.array(whole) - np.mean(whole)) / np.std(whole)
-    units = np.mean(scores.standardized(), axis=0)  # none is above 4 here
+    units = np.mean(scores.standardized(), axis=0)  # none exceeds 4 here
     assert max(map(np.max, scores.standardized())) < 4
     best = [units[:3].max(), units[3:5].max(), units[5:].max()]
     found = text_scores(scores.counts, scores.standardized(), statistics)

@@ -1,4 +1,4 @@
-"""The index of a collection: equal to counting all its texts at once, however they were added."""
+"""The index of a collection: equal to counting all its texts together, in whatever way they were added."""
 
 import copy
 import pickle
@@ -96,7 +96,7 @@ def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units
     for number, part in enumerate(parts):
         index.add(str(number), part)
         if number % asked == 0:
-            index.statistics(QUERY, AROUND)  # so that later texts join those that were asked
+            index.statistics(QUERY, AROUND)  # so that later texts join texts that were already searched
     assert_right(index.statistics(QUERY, MatchOptions(True, least_units, VECTORS)), parts, least_units)
     assert (len(index), index.n_units) == (len(parts), sum(map(len, parts)))
 
@@ -107,7 +107,7 @@ def test_equal_after_removal(parts: list[list[str]], data: st.DataObject) -> Non
     index = CollectionIndex.of(parts)
     gone = data.draw(st.sets(st.sampled_from(range(len(parts))))) if parts else set()
     if data.draw(st.booleans()):
-        index.statistics(QUERY, SOFT)  # so that texts are removed from a part that was settled
+        index.statistics(QUERY, SOFT)  # so that texts are removed from a part that is already settled
     index.remove(*map(str, gone))
     kept = [part for number, part in enumerate(parts) if number not in gone]
     assert index.keys == [str(number) for number in range(len(parts)) if number not in gone]

@@ -1,4 +1,4 @@
-"""The lexical channel: token classes by hand, the prior against a slow BM25 of its own."""
+"""The lexical channel: token classes by hand, and the prior against a slow BM25."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems
 def match(
     units: list[str], query: str, tokens: list[tuple[int, int]] | None = None, least_units: int = 0
 ) -> LexicalMatch:
-    """Match with tokens at the given character positions of the joined units; default: its words."""
+    """Match with tokens at the given character positions of the joined units; by default, at its words."""
     if tokens is None:
         tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
     spans = np.array(tokens, np.int32).reshape(-1, 2)
@@ -37,7 +37,7 @@ def test_class_of_the_word_of_the_last_character(units: list[str], query: str, d
     tokens = list(itertools.pairwise(cuts))
     wanted = set(query_stems(query))
     stem = Stemmer.Stemmer("english").stemWord
-    words = []  # words do not reach over the end of a unit
+    words = []  # words do not extend beyond the end of a unit
     offset = 0
     for unit in units:
         words += [
@@ -54,7 +54,7 @@ def test_class_of_the_word_of_the_last_character(units: list[str], query: str, d
 
 
 def slow_prior(units: list[str], query: str, reach: int, least_units: int) -> NDArray[np.float64]:
-    """Z-scores of BM25 of each unit with its neighbours within reach, as if there were ``least_units``."""
+    """Z-scores of BM25 of each unit with its neighbours within reach, as if there were ``least_units`` units."""
     n, bags = max(len(units), least_units), [set(stems(unit)) for unit in units]
     idf = {stem: slow_idf(n, sum(stem in bag for bag in bags)) for stem in query_stems(query)}
     scores = slow_bm25([units], reach, idf)

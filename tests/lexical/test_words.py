@@ -54,7 +54,7 @@ WORDS = ("repair", "mend", "ship", "über", "船", "7")
 
 
 def directions(*, words: int = len(WORDS), dimensions: int = 8, seed: int = 0) -> NDArray[np.float32]:
-    """Vectors of which some are near each other."""
+    """Vectors that are close to each other, but differ."""
     random = np.random.default_rng(seed)
     common = random.normal(size=dimensions)
     return (random.normal(size=(words, dimensions)) + 2 * common).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Models that are small enough to read thousands of random sequences with."""
+"""Models small enough to read thousands of random sequences with."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8
 
 
 def random_model(config: Mamba2Config, seed: int = 0, **channels: bool) -> ScannerModel:
-    """All weights random and large enough for each of them to count."""
+    """A model whose weights are all random, and large enough to matter."""
     random = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
@@ -30,6 +30,6 @@ def random_model(config: Mamba2Config, seed: int = 0, **channels: bool) -> Scann
 
 @pytest.fixture(scope="session")
 def models() -> dict[bool, ScannerModel]:
-    """By whether there is a lexical channel."""
+    """Models by whether they have a lexical channel."""
     parts = ("match_embedding", "lexical_prior", "surroundings", "soft")
     return {has: random_model(CONFIG, **dict.fromkeys(parts, has)) for has in (False, True)}

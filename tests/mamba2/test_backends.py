@@ -1,4 +1,4 @@
-"""Which backend is taken where and why, what is refused, and how mamba-ssm's operators are loaded."""
+"""Which backend is chosen where and why, what is refused, and how mamba-ssm's operators are loaded."""
 
 import sys
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_scanner_refuses_before_it_loads(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A mamba_ssm whose ``__init__`` cannot be imported, as that of release 2.3.2.post1 without CUDA."""
+    """A mamba_ssm whose ``__init__`` cannot be imported, like that of release 2.3.2.post1 without CUDA."""
     triton = tmp_path / "mamba_ssm" / "ops" / "triton"
     triton.mkdir(parents=True)
     (tmp_path / "mamba_ssm" / "__init__.py").write_text("import selective_scan_cuda\n")
@@ -101,7 +101,7 @@ def test_operators_load_past_what_is_missing(installed: Path) -> None:
     assert scan() == ("scan", "norm")
     assert norm() == "norm"
     assert of_mamba_ssm() == []
-    assert load_operators()[0] is scan  # once in a process
+    assert load_operators()[0] is scan  # once per process
 
 
 def test_a_loaded_mamba_ssm_is_left_as_it_is(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

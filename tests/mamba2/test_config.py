@@ -1,4 +1,4 @@
-"""Mamba2Config: mamba-ssm's keys, what follows from them, what is refused."""
+"""Mamba2Config: mamba-ssm's keys, values derived from them, and refusals."""
 
 import json
 from collections.abc import Callable

@@ -39,7 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "expand": {"expand": 4},
     "norm_epsilon": {"norm_epsilon": 0.1},
 }
-"""What differs from CONFIG; `residual_in_fp32` is told apart in bfloat16 alone."""
+"""Differences from CONFIG; `residual_in_fp32` has an effect only in bfloat16."""
 
 
 def random_ids(model: ScannerModel, tokens: int = 50, batch: int = 2) -> Tensor:
@@ -138,7 +138,7 @@ def rms_norm(x: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
 
 
 def reference_hidden(model: ScannerModel, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Hidden states of one sequence, (tokens, d_model), as mamba_ssm's `Mamba2.step` has it, in float64."""
+    """Hidden states of one sequence, (tokens, d_model), as in mamba_ssm's `Mamba2.step`, in float64."""
     config, weights = model.config, {k: v.double().numpy() for k, v in model.state_dict().items()}
     residual = weights["backbone.embedding.weight"][ids]
     for number in range(config.n_layer):
@@ -159,7 +159,7 @@ def reference_mixer(
     heads, width, groups, d_state = config.nheads, config.headdim, config.ngroups, config.d_state
     A, D = -np.exp(weights["mixer.A_log"]), weights["mixer.D"]
     D = D.reshape(heads, width) if config.D_has_hdim else np.repeat(D[:, None], width, axis=1)
-    taps = weights["mixer.conv1d.weight"][:, 0].T  # (d_conv, conv_dim), the oldest first
+    taps = weights["mixer.conv1d.weight"][:, 0].T  # (d_conv, conv_dim), oldest first
     window = np.zeros((config.d_conv, config.conv_dim))
     state = np.zeros((heads, width, d_state))
     out = []

@@ -1,4 +1,4 @@
-"""Reading sequences: which share a step, what a step holds, and that none of it changes a logit."""
+"""Reading sequences: which ones share a step, what a step holds, and that logits depend on neither."""
 
 import dataclasses
 import itertools
@@ -31,7 +31,7 @@ def lexical(models: dict[bool, ScannerModel]) -> ScannerModel:
 
 def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
     random = np.random.default_rng([tokens, seed])
-    positions = np.sort(random.integers(0, max(tokens, 1), min(tokens, 7)))  # some twice
+    positions = np.sort(random.integers(0, max(tokens, 1), min(tokens, 7)))  # some positions occur twice
     return TokenSequence(
         random.integers(0, 61, tokens, dtype=np.int32),
         positions.astype(np.int64),
@@ -79,7 +79,7 @@ def test_groups(lengths: list[int], segment_tokens: int) -> None:
         if len(group) > 1:
             assert step <= segment_tokens
             assert padding <= PADDING_SHARE * step
-    for group, following in itertools.pairwise(groups):  # none is smaller than it must be
+    for group, following in itertools.pairwise(groups):  # no group is smaller than necessary
         joined = [lengths[i] for i in (*group, following[0])]
         step = len(joined) * joined[0]
         assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step

@@ -16,7 +16,7 @@ from spscanner_rag.mamba2.ssd import ssd_chunked
 def ssd_recurrence(
     x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, initial_state: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The definition, token by token. Same arguments and results as `ssd_chunked`."""
+    """The definition, token by token, with the arguments and results of `ssd_chunked`."""
     heads_per_group = x.shape[2] // B.shape[2]
     B = B.repeat_interleave(heads_per_group, dim=2).float()  # (batch, tokens, heads, d_state)
     C = C.repeat_interleave(heads_per_group, dim=2).float()
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """In the order of the operator's arguments."""
+    """Operands in the order of the operator's arguments."""
 
     x: Tensor
     dt: Tensor
@@ -53,7 +53,7 @@ class Operands(NamedTuple):
 
 
 def operands(shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state: bool = False) -> Operands:
-    """Random operands of the sizes that a network has: steps log-uniform in [0.001, 1], A in [-16, -1]."""
+    """Random operands as large as in a network: steps log-uniform in [0.001, 1], A in [-16, -1]."""
     random = torch.Generator().manual_seed(seed)
 
     def normal(*size: int) -> Tensor:
@@ -74,7 +74,7 @@ def operands(shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state
 
 
 def assert_close(got: Tensor, expected: Tensor, tolerance: float = 1e-4) -> None:
-    """Within ``tolerance`` of the largest value."""
+    """Assert equality within ``tolerance`` of the largest value."""
     assert got.shape == expected.shape
     difference = (got.float() - expected.float()).abs().max() if got.numel() else 0.0
     scale = expected.float().abs().max() if expected.numel() else 1.0
@@ -131,7 +131,7 @@ def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -
         loss = (y * weight_y).sum() + (state * weight_state).sum()
         gradients.append(torch.autograd.grad(loss, leaves))
     for name, got, expected in zip(Operands._fields, *gradients, strict=True):
-        assert expected.abs().max() > 0, name  # each operand counts
+        assert expected.abs().max() > 0, name  # each operand has an effect
         assert_close(got, expected)
 
 
@@ -142,7 +142,7 @@ def test_decay_to_nothing_gives_numbers() -> None:
     y, state = ssd_chunked(*inputs)
     assert torch.isfinite(y).all()
     assert torch.isfinite(state).all()
-    # what is left is the last token alone
+    # only the last token is left
     B = inputs.B[:, -1].repeat_interleave(2, dim=1)  # (batch, heads, d_state)
     assert_close(state, 1000 * inputs.x[:, -1][..., None] * B[:, :, None, :])
 
@@ -159,7 +159,7 @@ def test_bfloat16_operands_keep_a_float32_state() -> None:
 
 
 def test_state_does_not_lose_small_additions_in_bfloat16() -> None:
-    # a state that were bfloat16 would stop growing at 256 times the addition
+    # a state in bfloat16 would stop growing at 256 times the addition
     tokens = 2048
     ones = torch.ones(1, tokens, 1, 1, dtype=torch.bfloat16)
     dt, A, D = torch.full((1, tokens, 1), 0.01), torch.full((1,), -1e-6), torch.zeros(1)

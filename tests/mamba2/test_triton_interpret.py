@@ -47,7 +47,7 @@ pytestmark = [pytest.mark.cuda_interpret, pytest.mark.skipif(_reason() is not No
 
 TOLERANCE = 1e-4
 BFLOAT16_TOLERANCE = 0.02  # of logits whose standard deviation is 0.55; in plain torch 0.008
-TOKENS = 18 if DEVICE == "cpu" else 700  # in the interpreter a chunk and two tokens
+TOKENS = 18 if DEVICE == "cpu" else 700  # in the interpreter, a chunk and two tokens
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def _on_the_device() -> Iterator[None]:
 
 @pytest.fixture
 def bfloat16(monkeypatch: pytest.MonkeyPatch) -> torch.dtype:
-    """The dtype, with an interpreter that knows what it means in products.
+    """The dtype, with an interpreter that multiplies it correctly.
 
     As it comes it multiplies the bits, as if they were integers: https://github.com/triton-lang/triton/issues/11584.
     """
@@ -86,7 +86,7 @@ def bfloat16(monkeypatch: pytest.MonkeyPatch) -> torch.dtype:
 
 
 def small_chunks(model: ScannerModel, kernels: Kernels) -> ScannerModel:
-    """With chunks of 16 tokens, so that few tokens are several chunks."""
+    """With chunks of 16 tokens, so that few tokens make several chunks."""
     config = dataclasses.replace(model.config, chunk_size=16)
     for layer in model.backbone.layers:
         layer.mixer.config = config
@@ -96,7 +96,7 @@ def small_chunks(model: ScannerModel, kernels: Kernels) -> ScannerModel:
 
 @torch.inference_mode()
 def read(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[Tensor, ScanState]:
-    """Logits of all tokens, (batch, tokens), and the state at the end."""
+    """Logits of all tokens, (batch, tokens), and the final state."""
     state, parts = None, []
     for segment in torch.split(ids, segment_tokens, dim=1):
         hidden, state = model(segment, state)
@@ -108,7 +108,7 @@ def read(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[Tensor,
 def oracle(
     folder: Path, name: str, kernels: Kernels, dtype: torch.dtype = torch.float32
 ) -> tuple[ScannerModel, Tensor, Tensor]:
-    """A model of the original, token ids and the original's logits, both (1, TOKENS)."""
+    """A model of the original, token ids, and the original's logits, both (1, TOKENS)."""
     expected = load_file(folder / "checkpoints" / name / "expected.safetensors", device=DEVICE)
     model = small_chunks(load_model(folder / "checkpoints" / name, device=DEVICE, dtype=dtype), kernels)
     return model, expected["input_ids"][:1, :TOKENS], expected["logits"][:1, :TOKENS]
@@ -147,7 +147,7 @@ def test_oracle_in_bfloat16(
 def test_packed_sequences_are_apart(committed_oracles: Path, kernels: Kernels, segment_tokens: int) -> None:
     # prefixes of the oracle, one after the other in one row, cut at arbitrary tokens
     model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
-    lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: ends inside, at and just after a step's
+    lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: lengths end inside, at and just after a step
     sequences = [TokenSequence(ids[0, :n].cpu().numpy().astype(np.int32), np.arange(n)) for n in lengths]
     steps: list[int] = []
     results = read_logits(model, sequences, segment_tokens, steps.append)
@@ -263,7 +263,7 @@ def test_float32_products_are_not_rounded_to_tf32(kernels: Kernels, monkeypatch:
     inputs, state = operands()
     fake.scan(inputs, state, Mamba2Config(d_model=16, n_layer=1, vocab_size=8, headdim=8), None)
     assert seen == ["ieee"]
-    assert triton.knobs.language.fp32_default != "ieee"  # of other kernels in the process
+    assert triton.knobs.language.fp32_default != "ieee"  # the default of other kernels in the process
 
 
 # Whole scanners

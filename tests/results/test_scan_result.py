@@ -1,4 +1,4 @@
-"""What `ScanResult` holds, refuses and hands out."""
+"""What `ScanResult` holds, refuses and returns."""
 
 import copy
 import html
@@ -203,7 +203,7 @@ def test_a_data_frame_has_a_row_for_each_sentence(monkeypatch: pytest.MonkeyPatc
     assert list(frame.columns) == ["text", "start", "end", "logit", "score", "rank"]
     assert frame["text"].tolist() == [sentence.text for sentence in result.sentences]
     assert frame["rank"].tolist() == [3, 1, 4, 2]
-    frame.loc[0, "logit"] = 9.0  # a copy: the result stays as it was
+    frame.loc[0, "logit"] = 9.0  # a copy: the result is unchanged
     assert result.logits[0] == 1.0
     assert hostile([]).to_pandas().empty
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -267,7 +267,7 @@ def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, floa
     for one in result.sentences:
         for part in {place * parts // len(result.text) for place in range(one.start, one.end)}:
             expected[part] = max(expected[part], one.score)
-    if parts <= len(result.text):  # else a character is wider than a part
+    if parts <= len(result.text):  # otherwise a character is wider than a part
         assert profile_of(result, parts).tolist() == pytest.approx(expected)
 
 

@@ -19,7 +19,7 @@ from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.selection import Aggregation, best_first, diverse, document_score, rank, sigmoid
 from tests.fakes import result_of, words
 
-# Few different values, so that equal logits are common.
+# Few distinct values, so that equal logits are common.
 LOGITS = st.sampled_from([-90.0, -7.5, -1.0, 0.0, 0.25, 3.0, 40.0, 88.0])
 GAPS = st.sampled_from([" ", "\n", "", "  ", "\n\n\n", "\r\n", "\t \t ", " " * 40])
 
@@ -47,7 +47,7 @@ CONTEXT = st.integers(0, 4)
 
 @dataclass
 class PlainSelection:
-    """The rules of `ScanResult.select`, one sentence at a time, for counters that add up."""
+    """The rules of `ScanResult.select`, one sentence at a time, for additive counters."""
 
     result: ScanResult
 
@@ -63,7 +63,7 @@ class PlainSelection:
         return [i for i in order if threshold is None or self.result.sentences[i].score >= threshold]
 
     def in_block(self, number: int, other: int) -> bool:
-        """Whether there is another sentence, in the block of this one."""
+        """Whether ``other`` is a sentence in the same block."""
         blocks = self.result.block_of
         return 0 <= other < len(blocks) and blocks[other] == blocks[number]
 
@@ -71,7 +71,7 @@ class PlainSelection:
         return {j for i in picks for j in range(i - context, i + context + 1) if self.in_block(i, j)}
 
     def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
-        """Of the longer of the two forms: one sentence a line, or as they stand with gaps marked."""
+        """Tokens of the longer form: one sentence per line, or sentences as in the text with gaps marked."""
         result, apart, as_it_stands = self.result, "", ""
         for place, number in enumerate(sorted(kept)):
             sentence = result.text[result.starts[number] : result.ends[number]]
@@ -162,7 +162,7 @@ COUNTERS: list[Callable[[str], int]] = [
 
 
 def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]) -> list[int]:
-    """Tokens of all that a caller can get: passages joined, passages one by one, and the context."""
+    """Tokens of every form that a caller can get: passages joined, passages one by one, and the context."""
     counts = []
     for order in ("document", "score"):
         for merge in (False, True):
@@ -316,7 +316,7 @@ def test_brute_force_agrees(texts: list[str], data: st.DataObject) -> None:
 
 
 def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: float) -> list[float]:
-    """What each pick was worth when it was taken, so that ties by rounding do not count as differences."""
+    """The value of each pick when it was taken, so that ties by rounding do not count as differences."""
     return [
         diversity * scores[pick]
         - (1 - diversity) * max((likeness(texts, pick, before) for before in picks[:place]), default=0)

@@ -1,4 +1,4 @@
-"""Pieces instead of sentences: which ones are kept, and what is left of them."""
+"""Pieces instead of sentences: which are kept, and what is left of them."""
 
 import random
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. N
 
 
 class ByWord:
-    """A logit for each word of the query that a sentence has, and less the further back it stands."""
+    """A logit for the number of query words in a sentence, and lower for later sentences."""
 
     def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
         own = [text[unit.start : unit.end].split() for unit in units]
@@ -34,7 +34,7 @@ def piece(text: str, start: int | None, **options: Any) -> Piece:
 def kept(
     query: str, pieces: Sequence[Piece], sources: dict[Any, str] | None = None, **options: Any
 ) -> list[tuple[int, str, float]]:
-    """Number, pruned text and logit of the pieces that are kept."""
+    """Number, pruned text and logit of the kept pieces."""
     texts = join_pieces(pieces, sources)
     hits = search(ByWord(), query, texts, Selection(**({"top_k": 2} | options)))
     return [
@@ -71,7 +71,7 @@ def test_a_piece_whose_white_space_differs_from_the_source() -> None:
 
 @st.composite
 def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
-    """A document cut to overlapping chunks at random places, with or without offsets."""
+    """A document cut into overlapping chunks at random places, with or without offsets."""
     words = st.sampled_from("The harbour bell. ship, x? (a) Dr. 東京 \n \n\n \ud800".split(" "))
     document = " ".join(draw(st.lists(words, max_size=60)))
     known = draw(st.booleans())
@@ -107,11 +107,11 @@ def test_what_is_kept_is_what_was_selected_and_no_more(
             assert pruned == ""
     assert characters == sum(len("".join(hit.text.split())) for hit in hits)
     if top_k is None and pieces[0].start is not None:
-        assert characters == len("".join(document.split()))  # none is lost, none is there twice
+        assert characters == len("".join(document.split()))  # none is lost or repeated
 
 
 def check_parts(text: str, pruned: str) -> None:
-    """The lines of a pruned text stand in the text, in order."""
+    """The lines of a pruned text occur in the text, in order."""
     position = 0
     for line in filter(str.strip, pruned.split("\n")):
         position = text.find(line, position)

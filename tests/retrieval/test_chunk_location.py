@@ -1,4 +1,4 @@
-"""Chunks found in their source, and what two chunks share."""
+"""Chunks found in their source, and the text that two chunks share."""
 
 import random
 
@@ -17,7 +17,7 @@ SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
     [
         ("was dry.", None, (11, 19, True)),
         ("was dry.", 11, (11, 19, True)),
-        ("was dry.", 12, (46, 54, True)),  # the next one behind a wrong offset
+        ("was dry.", 12, (46, 54, True)),  # the next occurrence after a wrong offset
         ("was dry.", 999, (11, 19, True)),
         ("was dry.", -1, (11, 19, True)),
         ("The well was dry.", None, (0, 19, False)),

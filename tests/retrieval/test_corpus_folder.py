@@ -1,4 +1,4 @@
-"""A corpus in a folder: read back as it was, whole or not at all, and refused by name if it is not ours."""
+"""A corpus in a folder: read back unchanged, whole or not at all, and refused by name if it is not ours."""
 
 import json
 import os
@@ -21,7 +21,7 @@ VALUES = [1, 2.5, None, True, {"b": "\ud800"}]
 RECORDS = [{"text": text, "metadata": {"n": number, "a": VALUES}} for number, text in enumerate(TEXTS)]
 
 N_FILES = 11
-"""Of a folder: the documents, nine arrays, the manifest."""
+"""Files in a folder: the documents, nine arrays, the manifest."""
 needs_locks = pytest.mark.skipif(os.name == "nt", reason="no lock of a folder")
 
 
@@ -41,7 +41,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    for array in folder.glob("*.npy"):  # mapped, and not pickled
+    for array in folder.glob("*.npy"):  # memory-mapped, and not pickled
         assert isinstance(np.load(array, mmap_mode="r", allow_pickle=False), np.memmap)
     documents, loaded = read_corpus(folder, "ours")
     assert documents == RECORDS
@@ -58,7 +58,7 @@ class Killed(BaseException):
 
 
 def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
-    """A call that is killed after some files have reached the disk; the last one is the manifest."""
+    """A call that is killed after some files have reached the disk; the manifest is the last one."""
     synced: list[int] = []
 
     def killed(*arguments: Any, **options: Any) -> None:
@@ -71,7 +71,7 @@ def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", sync)
-        patched.setattr(Path, "unlink", killed)  # a dead program cleans up nothing
+        patched.setattr(Path, "unlink", killed)  # a dead program cleans nothing up
         with pytest.raises(Killed):
             write_corpus(folder, "ours", RECORDS[1:], corpus)
 
@@ -85,7 +85,7 @@ def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corp
     write_corpus(folder, "ours", RECORDS[1:], corpus)
     assert read_corpus(folder, "ours")[0] == RECORDS[1:]
     assert names(folder) == before  # nothing of the killed attempt is left
-    write_killed(folder.parent / "first", corpus, after)  # whose remains are no foreign folder
+    write_killed(folder.parent / "first", corpus, after)  # its remains do not make the folder foreign
     write_corpus(folder.parent / "first", "ours", RECORDS, corpus)
     assert names(folder.parent / "first") == before
 
@@ -123,8 +123,8 @@ def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pyte
     first.start()
     assert reached.wait(20)
     second.start()
-    second.join(0.1)  # it would be done by then
-    assert read_corpus(folder, "ours")[0] == RECORDS  # which waits for nobody
+    second.join(0.1)  # without a lock it would be done by now
+    assert read_corpus(folder, "ours")[0] == RECORDS  # reading waits for no writer
     go_on.set()
     first.join(20)
     second.join(20)
@@ -146,7 +146,7 @@ def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
 
     monkeypatch.setattr(module, moment, written_after)
     documents, loaded = read_corpus(folder, "ours")
-    assert documents == RECORDS[:2]  # the old files are gone by then
+    assert documents == RECORDS[:2]  # the old files are gone by now
     assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")
     assert read_corpus(folder, "ours")[0] == RECORDS[:2]
 

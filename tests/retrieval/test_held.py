@@ -1,4 +1,4 @@
-"""Which texts are read for a question; the vectors of a corpus: made once, persisted, part of the first stage."""
+"""The texts that are read for a question; a corpus's vectors: made once, persisted, part of the first stage."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,13 +29,13 @@ ONE = ReadBounds(read_documents=1)
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    """One dimension for each group of words of like meaning."""
+    """One dimension for each group of words with like meaning."""
     return [[0.01, *(float(any(word in text.lower() for word in group)) for group in LIKE)] for text in texts]
 
 
 @pytest.fixture
 def meaning() -> Meaning:
-    """An encoder that knows a few words."""
+    """An encoder that knows only a few words."""
     return Meaning(TextEncoder(embed), WEIGHTS)
 
 

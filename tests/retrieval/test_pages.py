@@ -83,7 +83,7 @@ FOOTERS = st.sampled_from(["", "\n{}", "\nReport\n", "\n\n{} of 9\n"])
 def test_every_part_of_every_sentence_stands_in_its_page(
     words: list[list[str]], header: str, footer: str, size: int, overlap: int, seed: int
 ) -> None:
-    """Pages, whole or cut at random places: spans are exact, no text is lost, none is there twice."""
+    """Pages, whole or cut at random places: spans are exact, and no text is lost or repeated."""
     generator = random.Random(seed)
     pages = {
         number: header.format(number) + " ".join(own) + footer.format(number)
@@ -114,6 +114,6 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     for number, own in enumerate(words, start=1):
         whole, read = "".join(pages[number].split()), seen.get(number, "")
         assert "".join(" ".join(own).split()) in read or not read or read in whole
-        # What is not read is lines that the header and the footer are made of, or repeats like these.
+        # Unread text consists of the lines of header and footer, or of repeats like these.
         if not header and not footer and len(words) < 3:
             assert read == whole

@@ -1,4 +1,4 @@
-"""Pieces joined and mapped back: whole documents, chunks, overlaps, gaps, wrong offsets, sources at hand."""
+"""Pieces joined and mapped back: whole documents, chunks, overlaps, gaps, wrong offsets, given sources."""
 
 import random
 from collections.abc import Hashable, Mapping, Sequence
@@ -30,7 +30,7 @@ def piece(text: str, start: int | None = None, **options: Any) -> Piece:
 
 
 def joined(pieces: Sequence[Piece], source: str | None = None) -> JoinedText:
-    """The only text of pieces of one source."""
+    """The only text, from pieces of one source."""
     (text,) = join_pieces(pieces, None if source is None else {SOURCE: source})
     return text
 
@@ -40,7 +40,7 @@ def texts_of(text: JoinedText) -> list[str]:
 
 
 def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
-    """What holds for any pieces: runs and separators are the text, pieces stand where they are said to."""
+    """Properties of any pieces: runs and separators make the text, and pieces lie at their stated places."""
     assert RUN_SEPARATOR.join(texts_of(text)) == text.text
     assert list(text.placed) == sorted(text.placed)
     end = -len(RUN_SEPARATOR)
@@ -60,7 +60,7 @@ def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
 
 
 def spans_of(text: JoinedText, seed: int, many: int = 30) -> list[tuple[int, int]]:
-    """Some spans, each in one run and touching a piece."""
+    """Random spans, each within one run and touching a piece."""
     generator = random.Random(seed)
     found = []
     for _ in range(many if text.runs else 0):
@@ -76,7 +76,7 @@ def spans_of(text: JoinedText, seed: int, many: int = 30) -> list[tuple[int, int
 def check_places(
     text: JoinedText, pieces: Sequence[Piece], sources: Mapping[Hashable, str], seed: int
 ) -> list[Place]:
-    """Every place indexes the piece and the source, but for white space put in for what no piece holds."""
+    """Every place indexes the piece and the source, except in white space that fills gaps between pieces."""
     places = []
     for start, end in spans_of(text, seed):
         place = text.place(start, end)
@@ -124,7 +124,7 @@ def test_covering_chunks_are_it(document: str, size: int, overlap: int, whole_to
     chunks = cut(document, size, overlap)
     if whole_too:
         chunks.append((0, document))
-    chunks += random.Random(seed).choices(chunks, k=3)  # the same once more
+    chunks += random.Random(seed).choices(chunks, k=3)  # some chunks a second time
     random.Random(seed).shuffle(chunks)
     pieces = [piece(text, start) for start, text in chunks]
     text = joined(pieces)
@@ -138,7 +138,7 @@ def test_covering_chunks_are_it(document: str, size: int, overlap: int, whole_to
 
 @st.composite
 def any_pieces(draw: st.DrawFn) -> tuple[str, list[Piece]]:
-    """Stretches of a document; the offsets of some are not known, links are right, wrong or in a circle."""
+    """Stretches of a document; some offsets are unknown, and links are right, wrong or circular."""
     document = draw(DOCUMENTS)
     spans = draw(
         st.lists(st.tuples(st.integers(0, len(document)), st.integers(0, 90), st.booleans()), max_size=12)
@@ -247,7 +247,7 @@ def test_groups_and_positions() -> None:
         piece("Alone.", 0, source="other"),
         piece("wo.", 6, source="p2", group="file", position=2.0),
         piece("Page two.", 0, source="p2", group="file", position=2.0),
-        piece("File alone.", 0, source="file"),  # a source that is called like a group
+        piece("File alone.", 0, source="file"),  # a source with the name of a group
     ]
     texts = join_pieces(pieces)
     assert [texts_of(text) for text in texts] == [["Page two.", "Page ten."], ["Alone."], ["File alone."]]
@@ -271,12 +271,12 @@ def stretch(first: int, last: int) -> str:
 
 
 def at(first: int, last: int, **options: Any) -> Piece:
-    """The same as a piece that knows its place."""
+    """The same, as a piece that knows its place."""
     return piece(stretch(first, last), LEDGER.index(FACTS[first]), **options)
 
 
 def loose(first: int, last: int, **options: Any) -> Piece:
-    """The same without a place."""
+    """The same, without a place."""
     return piece(stretch(first, last), key=f"{first}-{last}", **options)
 
 
@@ -347,7 +347,7 @@ def test_equal_chunks_stand_each_at_its_own_place() -> None:
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("whole_too", [True, False])
 def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool) -> None:
-    """Characters that are copied while joining, and pieces looked at while placing, grow with the text."""
+    """Characters copied in joining, and pieces examined in placing, grow only with the text."""
     copied = 0
     take = joined_text.JoinedTextBuilder._slice
 
@@ -388,7 +388,7 @@ def order(*pieces: Piece) -> list[str]:
     ("pieces", "expected"),
     [
         ([], ""),
-        ([at("a", 5), at("b", 0), at("c", 5)], "bac"),  # of equal ones as given
+        ([at("a", 5), at("b", 0), at("c", 5)], "bac"),  # equal ones in the given order
         ([at("c", previous="b"), at("b", previous="a"), at("a")], "abc"),
         ([at("x"), at("b", previous="a"), at("y"), at("a")], "xaby"),
         ([at("b", following="x"), at("a", following="b"), at("c", previous="gone")], "abc"),
@@ -427,7 +427,7 @@ def test_chunks_of_chunks_are_read_where_the_larger_have_them(
     larger = [piece(text[:240], 0), piece(text[240:], 240)]
     smaller = [piece(each.text[start : start + 60], start) for each in larger for start in (0, 60, 120)]
     found = joined([*smaller, *larger])
-    if largest == 1:  # too many to look for: no offset counts, and nothing is lost
+    if largest == 1:  # too many to search: no offset counts, and nothing is lost
         assert all(each.text in found.text for each in (*smaller, *larger))
         return
     assert found.text == text

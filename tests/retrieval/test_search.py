@@ -1,4 +1,4 @@
-"""Search over joined texts: as the scanner itself on one document, limits over several, nothing across a break."""
+"""Search over joined texts: like the scanner on one document, limits over several, no match across a break."""
 
 import asyncio
 import subprocess
@@ -117,7 +117,7 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
 
     search(Spy(), QUERY, join_pieces(pieces), Selection())
     read_text = "".join(unit.model_text for unit in asked[0])
-    assert read_text.split() == " ".join(pages).split()  # words of two pages never become one
+    assert read_text.split() == " ".join(pages).split()  # words of two pages are never joined
 
 
 FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
@@ -139,7 +139,7 @@ def test_limits(
     taken: dict[int, int] = {}
     expected = []
     for logit, number, i in ranked:
-        if threshold is not None and logit > 0:  # it is negated, to be sorted
+        if threshold is not None and logit > 0:  # negated for sorting
             break
         if (per_text is None or taken.get(number, 0) < per_text) and (top_k is None or len(expected) < top_k):
             taken[number] = taken.get(number, 0) + 1
@@ -176,7 +176,7 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
 # Blocking calls beside an event loop: context, errors, cancellation, threads, several loops, forks
 
 PATIENCE = 20.0
-"""Seconds that a test waits for what must come at once."""
+"""Seconds that a test waits for something that must come at once."""
 
 
 async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
@@ -195,7 +195,7 @@ async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
     tasks = [asyncio.ensure_future(off_loop(call)) for _ in range(64)]
     while begun < AT_ONCE:
         await asyncio.sleep(0.001)
-    # asyncio's own threads are free for other calls, as many as it has of them
+    # asyncio's own threads stay free for other calls, all of them
     others = await asyncio.wait_for(
         asyncio.gather(*(asyncio.to_thread(threading.get_ident) for _ in range(64))), PATIENCE
     )
@@ -210,7 +210,7 @@ async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
     assert [type(result) for result in results[-20:]] == [asyncio.CancelledError] * 20
     assert results[:-20] == [None] * 44
     assert most == AT_ONCE
-    assert begun == 44  # what was cancelled while it waited never began
+    assert begun == 44  # calls that were cancelled while waiting never began
 
 
 FORK = """

@@ -1,4 +1,4 @@
-"""Scanners loaded once for the same arguments, tokens that stay hidden, and what is refused early."""
+"""Scanners loaded once for equal arguments, tokens that stay hidden, and early refusals."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ SECRET = "hf_not_to_be_shown"
 
 
 class Loads:
-    """Stands in for `Scanner.from_pretrained`: counts its calls, returns something new each time."""
+    """Stands in for `Scanner.from_pretrained`: counts its calls and returns a new object each time."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[object, dict[str, Any]]] = []
@@ -49,7 +49,7 @@ def test_others_load_beside_one_that_takes_long(loads: Loads) -> None:
     loads.wait.clear()
     with ThreadPoolExecutor(2) as threads:
         waiting = [threads.submit(shared_scanner, name) for name in ("a", "b")]
-        while len(loads.calls) < 2:  # both are in: neither waits for the other
+        while len(loads.calls) < 2:  # both are loading: neither waits for the other
             assert not any(future.done() for future in waiting)
         loads.wait.set()
         assert waiting[0].result() is not waiting[1].result()
@@ -65,7 +65,7 @@ def test_what_failed_is_tried_again(loads: Loads) -> None:
 
 
 def test_arguments_that_differ_load_apart(loads: Loads) -> None:
-    tokenizer = [1]  # cannot be hashed
+    tokenizer = [1]  # unhashable
     arguments: list[dict[str, Any]] = [
         {},
         {"model": "None"},
@@ -92,7 +92,7 @@ def test_arguments_that_differ_load_apart(loads: Loads) -> None:
 
 
 def test_objects_made_anew_are_never_taken_for_old_ones(loads: Loads) -> None:
-    scanners = {shared_scanner("a", tokenizer=[number]) for number in range(50)}  # freed, but for the key
+    scanners = {shared_scanner("a", tokenizer=[number]) for number in range(50)}  # freed, except for the key
     assert len(scanners) == 50
 
 
@@ -104,7 +104,7 @@ def test_a_local_folder_by_full_path(loads: Loads, tmp_path: Path, monkeypatch: 
     assert shared_scanner(Path("model")) is shared_scanner(tmp_path / "one" / "model") is first
     monkeypatch.chdir(tmp_path / "two")
     assert shared_scanner("model") is not first
-    assert [model for model, _ in loads.calls] == ["model", "model"]  # as given: messages name it so
+    assert [model for model, _ in loads.calls] == ["model", "model"]  # as given, since messages name it so
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -114,5 +114,5 @@ def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
     (key,) = shared_scanners._locks
     shared_scanners._locks[key] = key_lock
     with key_lock:
-        shared_scanners._forget_locks()  # what a fork runs
+        shared_scanners._forget_locks()  # runs in a fork
         assert shared_scanner("a") is shared_scanner("a")

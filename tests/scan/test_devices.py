@@ -1,4 +1,4 @@
-"""Device, dtype, tokens per pass and threads: what "auto" takes on which machine, and what is refused."""
+"""Device, dtype, tokens per pass and threads: what "auto" chooses on which machine, and refusals."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -19,7 +19,7 @@ from spscanner_rag.scan.devices import choose, default_segment_tokens, usable_co
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make torch see the devices of a described machine."""
+    """Make torch see the devices of a given machine."""
 
     def describe(
         *, cuda: int = 0, mps: bool = False, gpu_bfloat16: bool = False, cpu: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ def test_wide_models_take_fewer_tokens_on_a_cpu(d_model: int, d_state: int, toke
 
 @pytest.fixture(autouse=True)
 def torch_threads() -> Iterator[None]:
-    """Torch as it was before."""
+    """Restore torch's threads."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)

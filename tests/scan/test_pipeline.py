@@ -33,7 +33,7 @@ def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that are cut."""
+    """The texts that are cut into units."""
     texts: list[str] = []
     segment = SentenceSegmenter.segment_in_pieces
 

@@ -9,7 +9,7 @@ from spscanner_rag.text.units import Unit
 
 
 def counted(unit_ends: list[int]) -> PreparedText:
-    """A document whose tokens are 100, 101, ..., each of one character; its units' strings do not matter."""
+    """A document with tokens 100, 101, ..., of one character each; the strings of its units do not matter."""
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
     units = [Unit(0, 1, "")] * len(unit_ends)
     return PreparedText(units, places + 100, places, places + 1, np.array(unit_ends, np.int64))
@@ -18,7 +18,7 @@ def counted(unit_ends: list[int]) -> PreparedText:
 def sequence_token_by_token(
     question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
 ) -> tuple[list[int], list[int]]:
-    """Stream and unit ends of a document whose tokens are 100, 101, ..., the slow way."""
+    """Stream and unit ends of a document with tokens 100, 101, ..., computed the slow way."""
     begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
     ends, sequence, place, since = unit_ends[first : last + 1], [*question], {}, 0
     for token in range(begin, ends[-1] + 1):

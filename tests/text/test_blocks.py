@@ -27,7 +27,7 @@ def units_of(text: str) -> list[Unit]:
 
 
 def shown(text: str) -> list[tuple[str, str]]:
-    """What is scored, and what is read for it."""
+    """The text that is scored, and the text that the model reads for it."""
     return [(text[unit.start : unit.end], unit.model_text) for unit in units_of(text)]
 
 
@@ -185,7 +185,7 @@ def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
         "Jon: Three.",
     ]
     assert [turn.title for turn in found[:3]] == ["Olga", "Olga", "Jon"]
-    assert text[found[-1].start : found[-1].end] == "Olga: Six."  # what follows may be other text
+    assert text[found[-1].start : found[-1].end] == "Olga: Six."  # the text after it may be something else
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
     [
         "",
         "We met at 10:31 and left. Olga: she paid.\nIt rained.\nThe train left at 11:15.",
-        "Name: Olga\nBorn: 1911\nPlace: Riga\nTrade: miller\nWife: none",  # a form, not a talk
-        "[10:31] Olga: We sold it.\n[10:33] Jon: Oh.",  # two are none yet
+        "Name: Olga\nBorn: 1911\nPlace: Riga\nTrade: miller\nWife: none",  # a form, not a conversation
+        "[10:31] Olga: We sold it.\n[10:33] Jon: Oh.",  # two lines are not yet a conversation
         "Note: It is old.\nNote: It is wet.\n" + "The mill stands by the river.\n" * 9,
         "10:00\n" + "The agenda has many points.\n" * 9,
     ],

@@ -1,4 +1,4 @@
-"""What cannot be shown is written out, and markup stays text."""
+"""Characters that cannot be shown are written out, and markup stays text."""
 
 import unicodedata
 
@@ -31,7 +31,7 @@ def test_what_cannot_be_shown_is_written_out() -> None:
 def test_nothing_dangerous_is_left(text: str) -> None:
     shown = visible(text)
     assert visible(shown) == shown
-    shown.encode()  # no lone surrogate
+    shown.encode()  # no lone surrogate is left
     for character in shown:
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
         assert unicodedata.bidirectional(character) not in {
@@ -44,7 +44,7 @@ def test_what_shows_as_nothing_is_written_out() -> None:
     assert visible("a\u200bb\xadc\u034fd\u3164e\U000e0100") == r"a\u200bb\xadc\u034fd\u3164e\U000e0100"
     assert (
         visible("❤\ufe0f \u0646\u200c\u0647") == "❤\ufe0f \u0646\u200c\u0647"
-    )  # as emoji and Persian need them
+    )  # emoji and Persian need them
 
 
 def test_a_line_keeps_its_spaces_and_has_no_end() -> None:

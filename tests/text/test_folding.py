@@ -1,4 +1,4 @@
-"""Words that look alike are read alike, and spans stay those of the text."""
+"""Words that look alike are read alike, and spans stay those of the original text."""
 
 import re
 import sys
@@ -91,7 +91,7 @@ def test_words_and_searches_find_it(written: str) -> None:
         ("ภาษา\u200bไทย", "ภาษา ไทย"),
         ("\u0301\u0323 alone", "\u0323\u0301 alone"),
         ("\ud800 \udfff", "\ud800 \udfff"),
-        ("\u200b\u00ad", "\u200b\u00ad"),  # of nothing else a reader has something to read
+        ("\u200b\u00ad", "\u200b\u00ad"),  # nothing else would be left to read
     ],
 )
 def test_a_text_as_it_is_read(text: str, read: str) -> None:

@@ -1,4 +1,4 @@
-"""Telling the language of a text by its words, and what follows for words, statistics and saved indexes."""
+"""Telling a text's language by its words, and the effects on words, statistics and saved indexes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages: repeated headers and footers are found, and nothing else is; whether a sentence goes on over a break."""
+"""Pages: repeated headers and footers are found, and nothing else; whether a sentence runs on over a break."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def test_repeated_lines_and_page_numbers_are_left_out(header: str, footer: str, 
         header.format(number) + body + footer.format(number)
         for number, body in enumerate(BODIES, start=first)
     ]
-    assert stripped(pages, 1) == BODIES  # the number printed may differ from that of the page
+    assert stripped(pages, 1) == BODIES  # the printed number may differ from the number of the page
     assert stripped(pages, first) == BODIES
 
 
@@ -64,10 +64,10 @@ def test_a_page_without_the_header_stays_whole() -> None:
         ["Report\nOne."],
         ["Report\nOne.", "Report\nTwo."],  # too few to tell
         [f"{number * number}\nText {'abcd'[number]}." for number in range(4)],  # no page numbers
-        ["a\nOne.", "b\nTwo.", "a\nThree.", "c\nFour."],  # two of four
+        ["a\nOne.", "b\nTwo.", "a\nThree.", "c\nFour."],  # on two pages of four
         ["Report", "Report", "Report", "Report"],  # nothing else on the page
         [f"{'long ' * LONGEST_LINE}\n{body}" for body in BODIES],
-        [f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)],  # in the middle
+        [f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)],  # in the middle of the page
         ["", " \n ", "", ""],
     ],
     ids=str,

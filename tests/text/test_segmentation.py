@@ -1,4 +1,4 @@
-"""Sentences: exact spans of whatever text, nothing lost, nothing twice."""
+"""Sentences: exact spans of any text, nothing lost, nothing repeated."""
 
 import sys
 from contextlib import nullcontext
@@ -126,7 +126,7 @@ def test_a_lone_surrogate_reads_as_a_replacement_character(text: str) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What sentencex is given."""
+    """The texts that sentencex is given."""
     found: list[str] = []
     boundaries = sentencex.get_sentence_boundaries
 
@@ -151,7 +151,7 @@ def test_a_megabyte_is_seen_in_pieces_and_never_many_times(mark: str, seen: list
 
 @pytest.mark.parametrize("marks", ["“‘", "„“「”", "「‚’", '‹《。"', "« ", "“a. "])
 def test_no_piece_has_many_quotation_marks(marks: str, seen: list[str]) -> None:
-    """sentencex takes the square of their number."""
+    """sentencex takes time proportional to the square of their number."""
     text = (marks * 30_000)[:30_000]
     assert_exact(text, SentenceSegmenter().segment(text))
     slow = set(marks) & set("“”‘’„「‚‹《«")
@@ -181,7 +181,7 @@ def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
 
 
 class PanicException(BaseException):
-    """The name that pyo3 gives it."""
+    """Named as by pyo3."""
 
 
 @pytest.mark.parametrize(("error", "survived"), [(PanicException, True), (KeyboardInterrupt, False)])
@@ -209,7 +209,7 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 def test_the_language_is_used() -> None:
     text = "Siehe Abs. 3 der Verordnung. Er ging."
     count = {language: len(SentenceSegmenter(language).segment(text)) for language in ("de", "en", "xx")}
-    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is not a language: the general rule applies
+    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is not a language, so the general rule applies
 
 
 def test_settings_are_checked() -> None:

@@ -1,4 +1,4 @@
-"""Where sentences end: notes, citations, clauses, lists, turns of a talk, lines of a log, German statutes."""
+"""Where sentences end: notes, citations, clauses, lists, conversations, log lines, German statutes."""
 
 import pytest
 

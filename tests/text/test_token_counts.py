@@ -42,7 +42,7 @@ def test_what_is_no_counter_is_refused() -> None:
 
 @pytest.fixture
 def no_tiktoken_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither a cache of tiktoken's on disk nor an encoding that is already loaded."""
+    """No tiktoken cache on disk, and no encoding that is already loaded."""
     if token_counts._llama_index_copy(O200K) is None:
         pytest.skip("llama-index-core, which bundles tiktoken's files, is not installed")
     import tiktoken.registry

@@ -1,4 +1,4 @@
-"""Token ids in pieces as of the whole, unit ends by both rules, tokenizers that fail, and memory."""
+"""Token ids of pieces equal those of the whole text; unit ends by both rules, failing tokenizers, and memory."""
 
 import json
 import subprocess
@@ -85,7 +85,7 @@ def bpe(pre_tokenizer: Any, normalizer: Any = None, model: Any = None) -> Tokeni
 
 
 def gpt_neox() -> Tokenizer:
-    """GPT-NeoX's kind: NFC, runs of spaces as added tokens, offsets without white space."""
+    """Like GPT-NeoX's: NFC, runs of spaces as added tokens, offsets without white space."""
     tokenizer = bpe(byte_level(add_prefix_space=False), normalizers.NFC())
     tokenizer.add_tokens([AddedToken(" " * width, normalized=True) for width in range(2, 25)])
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
@@ -93,7 +93,7 @@ def gpt_neox() -> Tokenizer:
 
 
 def trimmed_offsets() -> Tokenizer:
-    """RoBERTa's kind: the first space of a text belongs to its first token, no other space to any."""
+    """Like RoBERTa's: a text's first space belongs to its first token, any other space to none."""
     tokenizer = bpe(byte_level(add_prefix_space=True))
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
     return tokenizer
@@ -134,14 +134,14 @@ def without_words() -> Tokenizer:
 
 
 def digits_from_the_right(width: int) -> Tokenizer:
-    """Digits in groups that are counted from the end of their run."""
+    """Digits in groups counted from the end of their run."""
     pattern = rf"\p{{N}}{{1,{width}}}(?=(?:\p{{N}}{{{width}}})*(?:\P{{N}}|$))"
     groups = pre_tokenizers.Split(Regex(pattern), "isolated")
     return bpe(pre_tokenizers.Sequence([groups, byte_level(add_prefix_space=False)]))
 
 
 def pairs(pre_tokenizer: Any) -> Tokenizer:
-    """Tokens of two characters that begin at odd or even places, as the end of the word decides."""
+    """Tokens of two characters that begin at odd or even places, depending on the end of the word."""
     vocabulary = [("<unk>", 0.0), ("▁", -1.0), ("▁x", -1.0), ("xx", -1.0), ("x", -10.0)]
     vocabulary += [("y,", -1.0), (",y", -0.99), ("y", -5.0), (",", -5.0)]
     tokenizer = Tokenizer(models.Unigram(vocabulary, 0))
@@ -183,7 +183,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 class Watched:
-    """A tokenizer that remembers how much it was given at once."""
+    """A tokenizer that remembers how much text it was given at once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -342,7 +342,7 @@ def test_a_tokenizer_that_gives_nothing_is_refused() -> None:
 
 @pytest.fixture
 def panicking(tiny_tokenizer: Tokenizer) -> Tokenizer:
-    """Loads, but panics on any text: its pieces have no length."""
+    """A tokenizer that loads, but panics on any text, since its pieces have no length."""
     tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
     tokenizer.pre_tokenizer = pre_tokenizers.FixedLength(length=0)
     return tokenizer

@@ -22,7 +22,7 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     for number in range(200):
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
-        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each by two deviations
+        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each by two sigmas
         read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
     low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
     elsewhere = [Fitted("b", *low, none)] * 100

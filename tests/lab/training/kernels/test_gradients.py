@@ -112,7 +112,7 @@ def scan_inputs(config: Mamba2Config, tokens: int, rate: float) -> dict[str, Ten
 @pytest.mark.parametrize("others", SHAPES[:4])
 @pytest.mark.usefixtures("threads")
 def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -> None:
-    """Against the recurrence in float64, for decays that forget nothing, and for decays that forget all at once."""
+    """Against the recurrence in float64, for decays that forget nothing, and for decays that forget at once."""
     torch.manual_seed(0)
     config, tokens = config_of(**others), TOKENS
     inputs = scan_inputs(config, tokens, rate)

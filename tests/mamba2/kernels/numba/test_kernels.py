@@ -1,4 +1,4 @@
-"""The kernels that numba compiles, against plain torch; whole models are in test_model.py and test_reader.py."""
+"""The kernels that numba compiles, against plain torch; test_model.py and test_reader.py have whole models."""
 
 import json
 import os
@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(params=[1, 3])
 def threads(request: pytest.FixtureRequest) -> int:
-    """With as many threads as torch is told to use."""
+    """With as many threads as torch has."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -40,7 +40,7 @@ def config_of(**others: object) -> Mamba2Config:
 
 
 def part_of_a_projection(*shape: int, dtype: torch.dtype) -> Tensor:
-    """Random numbers whose rows are parts of longer rows, as a layer's are."""
+    """Random numbers whose rows are parts of longer rows, as in a layer."""
     return torch.randn(*shape[:-1], shape[-1] + 5).to(dtype)[..., 3:-2]
 
 
@@ -111,7 +111,7 @@ def test_scan(threads: int, others: dict[str, object], tokens: int, dtype: torch
     expected, expected_after = TORCH_KERNELS.scan(exact, state, config, None)
     close(got, expected.to(dtype), dtype)
     close(after, expected_after, torch.float32)
-    assert torch.equal(state, given)  # the state that came in is not changed
+    assert torch.equal(state, given)  # the incoming state is not changed
 
 
 @torch.inference_mode()
@@ -216,7 +216,7 @@ def logits_in_a_process(checkpoint: Path, machine: str, environment: dict[str, s
 
 @pytest.fixture(scope="module")
 def usual_logits(tiny_checkpoint: Path) -> list[float]:
-    """Logits of a process that nothing is missing to."""
+    """Logits of a process in which nothing is missing."""
     return logits_in_a_process(tiny_checkpoint, "usual", {})
 
 
@@ -224,7 +224,7 @@ def usual_logits(tiny_checkpoint: Path) -> list[float]:
 @pytest.mark.parametrize(
     ("machine", "environment"),
     [
-        ("no cache", {}),  # neither the package's folder nor the user's can be written
+        ("no cache", {}),  # neither the package's folder nor the user's is writable
         ("no AVX", GENERIC),
         pytest.param(
             "one core",

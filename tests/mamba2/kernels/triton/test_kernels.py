@@ -1,4 +1,4 @@
-"""How many tokens mamba-ssm's kernels may be given: offsets of 32 bits. No kernel runs here."""
+"""How many tokens mamba-ssm's kernels can take, with offsets of 32 bits. No kernel runs here."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_every_offset_stays_below_32_bits(config: Mamba2Config) -> None:
         chunks * config.d_inner * config.d_state,
     ]
     assert max(sizes) < 2**31
-    assert max(sizes) * (chunks + 1) / chunks >= 2**31  # and not fewer tokens than need be
+    assert max(sizes) * (chunks + 1) / chunks >= 2**31  # and no fewer tokens than necessary
 
 
 def test_scanner_lowers_segment_tokens(tiny_checkpoint: Any) -> None:
