@@ -22,7 +22,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
-    # Whoever writes a file whole imports this package, and loading needs torch, which is slow to import.
+    # Modules that only write files also import this package, and loading needs torch, which is slow to import.
     for module in ("file_access", "config", "load", "save") if name in __all__ else ():
         if hasattr(found := import_module(f"{__name__}.{module}"), name):
             return getattr(found, name)

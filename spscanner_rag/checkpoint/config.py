@@ -1,4 +1,4 @@
-"""The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner")."""
+"""The content of ``config.json``: the shape of the model, and how it reads texts (the object "spscanner")."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -27,8 +27,8 @@ _TRANSFORMERS: Final[dict[str, tuple[str, Any]]] = {
     "chunk_size": ("chunk_size", 256),
     "tie_word_embeddings": ("tie_embeddings", False),
 }
-"""From transformers' keys to the fields of our configuration, with the defaults of its Mamba2Config: others than
-those of mamba_ssm. Without a default a key is needed."""
+"""From transformers' keys to the fields of our configuration, with the defaults of its Mamba2Config, which differ
+from mamba_ssm's. A key without a default is required."""
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
@@ -51,7 +51,7 @@ def canonical_name(name: str) -> str:
 
 
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read transformers' layout; keys that its forward pass does not use, as ``norm_before_gate``, are ignored."""
+    """Read transformers' layout; ignore keys that its forward pass does not use, such as ``norm_before_gate``."""
     if config.get("model_type") != "mamba2":
         raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
     if config.get("quantization_config") is not None:
@@ -75,7 +75,7 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"
-_MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
+_MOST_LEAST_UNITS: Final = 1_000_000  # no document has more units, and logits for more would mean nothing
 _MOST_TEXT_WEIGHT: Final = 100
 _LARGEST_TOKENS: Final = 2**31 - 1
 
@@ -85,11 +85,11 @@ LEXICAL_PARTS: Final = {
     "surroundings": "BM25 of the surroundings",
     "soft": "meaning of words",
 }
-"""The keys of the object "spscanner.lexical" that switch weights on, with their names for people."""
+"""The keys of the object "spscanner.lexical" that switch weights on, each with a name for people."""
 
 
 class CheckpointDefault:
-    """The type of `CHECKPOINT_DEFAULT`, for arguments where None has a meaning of its own."""
+    """The type of `CHECKPOINT_DEFAULT`, for arguments for which None means something else."""
 
     def __repr__(self) -> str:
         return "CHECKPOINT_DEFAULT"
@@ -103,18 +103,18 @@ class ScannerSettings:
     """The settings with which a scanner reads documents; a ``ValueError`` names the key of ``config.json``."""
 
     segmenter: Literal["sentence", "reference"] = "sentence"  # how a document is cut into units
-    window_tokens: int | None = None  # document tokens per window; None: one pass however long
+    window_tokens: int | None = None  # document tokens per window; None: one pass over any length
     reanchor_tokens: int | None = None  # document tokens after which the question is read again; None: never
     match: bool = False  # match embeddings; this and the next two are parts of the lexical channel
     prior: bool = False  # a weight on the lexical prior
-    surroundings: bool = False  # and one on that of a unit's surroundings
+    surroundings: bool = False  # weights on the lexical scores of a unit's surroundings
     training: dict[str, Any] = field(default_factory=dict)  # what the weights were trained on; any JSON
-    least_units: int = 0  # the lexical channel treats a document with fewer units as if it had so many
+    least_units: int = 0  # the lexical channel treats a document with fewer units as if it had this many
     soft: bool = False  # weights on matches by meaning, which need the other parts and word vectors
     text_weight: float = 0.0
-    """In a collection, every logit of a text is lowered by this much of what the text as a whole scores less than
-    the best text; see `text_scores`. It needs the surroundings."""
-    meaning: MeaningWeights | None = None  # what an encoder's cosines count; there exactly if there is one
+    """In a collection, every logit of a text is lowered by this times the difference of the best text's score and
+    the text's own; see `text_scores`. It needs the surroundings."""
+    meaning: MeaningWeights | None = None  # weights of an encoder's cosines, exactly if there is an encoder
 
     def __post_init__(self) -> None:
         right = self.segmenter in ("sentence", "reference")
@@ -144,7 +144,7 @@ class ScannerSettings:
 
     @property
     def lexical(self) -> dict[str, bool]:
-        """The parts of the lexical channel, true where they are on."""
+        """The parts of the lexical channel; true for those that are on."""
         return {key: getattr(self, key) for key in LEXICAL_PARTS}
 
     @classmethod
@@ -186,7 +186,7 @@ class ScannerSettings:
 
 
 def _checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """The value, if it is an object with known keys; else a ``ValueError`` that names the place or the key."""
+    """Return the value if it is an object with known keys; else raise ``ValueError`` with the place or the key."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{where} is {value!r:.60}; expected an object")
     unknown = [key for key in value if key not in known]

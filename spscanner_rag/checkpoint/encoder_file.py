@@ -34,14 +34,14 @@ from spscanner_rag.encoder.sentences import TokenEncoder
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
-CROSS: Final = "cross."  # what the names of a cross-reader's tensors begin with in an encoder's file
+CROSS: Final = "cross."  # begins the names of a cross-reader's tensors in an encoder's file
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
 
 
 class EncoderFile(NamedTuple):
-    """What a file of an encoder holds."""
+    """The content of an encoder's file."""
 
     shape: BertShape
     weights: dict[str, torch.Tensor]  # matrices may be in int8
@@ -58,7 +58,7 @@ class EncoderFile(NamedTuple):
     def loaded_cross(
         self, device: torch.device | str, dtype: torch.dtype, words: torch.Tensor | None = None
     ) -> CrossReader | None:
-        """The cross-reader, if there is one, with the encoder's embeddings of ``words``, where they are loaded."""
+        """The cross-reader, if there is one; ``words`` are the encoder's word embeddings, if already loaded."""
         if self.cross is None:
             return None
         shared = {name: weight for name, weight in self.weights.items() if name.startswith(WORD_EMBEDDINGS)}
@@ -74,7 +74,7 @@ def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
 
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
-    """Read what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
+    """Return what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
     content = read_bytes(path, LARGEST_TABLE, check)
     with faults_of(path, f"; {_AGAIN}"):
         tensors = load(content)
@@ -98,12 +98,12 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
 
 
 def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
-    """Read a file of ours, or the folder or Hub id of a BERT-like sentence-transformers model."""
+    """Read an encoder from our own file, or the folder or Hub id of a BERT-like sentence-transformers model."""
     path = local_path(name, "an encoder or its file")
     if path is not None and not path.is_dir():
         return read_encoder(path)
     if path is None:
-        hub.pop("revision", None)  # the checkpoint's
+        hub.pop("revision", None)  # that is the checkpoint's
         path = download_weights(str(name), _FILES, **hub)
     with faults_of(path / CONFIG, "; pass another kind of model as an object of LangChain or LlamaIndex"):
         shape = BertShape.from_dict(read_json(path / CONFIG))

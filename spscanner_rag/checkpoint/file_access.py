@@ -1,6 +1,6 @@
-"""Find, open, read and verify the files of a checkpoint; whatever is wrong with one is a `CheckpointError`.
+"""Find, open, read and verify the files of a checkpoint; anything wrong with one is a `CheckpointError`.
 
-Its folder is a local one, the bundled one, or one downloaded from the Hugging Face Hub.
+The folder is a local one, the bundled one, or one downloaded from the Hugging Face Hub.
 """
 
 import hashlib
@@ -26,15 +26,15 @@ TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
 ENCODER: Final = "encoder.safetensors"
 FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
-"""What a checkpoint of ours may have; ``config.json`` has the digests of the others."""
+"""The files that a checkpoint of ours may have; ``config.json`` has the digests of the others."""
 
 Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
 
 LARGEST_JSON: Final = 2**24
-"""Bytes of a ``config.json``; those of published models have less than 2**20."""
+"""Maximum bytes of a ``config.json``; those of published models have less than 2**20."""
 
-LARGEST_TABLE: Final = 2**31  # bytes of an encoder, or of two million words of 1,024 numbers
+LARGEST_TABLE: Final = 2**31  # maximum bytes of an encoder, or of two million words of 1,024 numbers
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
 _REPOSITORY: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
@@ -43,7 +43,7 @@ _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kep
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be found, read, verified or written, in one line of bounded length."""
+    """A checkpoint cannot be found, read, verified or written; the message is one line of bounded length."""
 
     def __init__(self, message: str) -> None:
         message = unbroken(message)
@@ -78,12 +78,12 @@ class HubOptions(TypedDict, total=False):
 
 
 def is_local_path(name: str) -> bool:
-    """True if a name can only be meant as a path: no Hub repository is called that."""
+    """True if a name can only be a path, because it is not a possible name of a Hub repository."""
     return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
 
 
 def local_path(name: str | Path, what: str) -> Path | None:
-    """The file or folder of a name; None for a Hub id, `CheckpointError` for a path to nothing."""
+    """The file or folder with a name; None for a Hub id, `CheckpointError` for a path that does not exist."""
     path = Path(name).expanduser()
     if path.exists():
         return path
@@ -105,7 +105,7 @@ def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]
         )
     except Exception as error:  # the HTTP library may raise anything
         if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
-            error = error.__cause__  # why the look-up failed; the other only tells of the cache
+            error = error.__cause__  # why the look-up failed; the other error is only about the cache
         reason = " ".join(f"{type(error).__name__}: {error}".split())
     # Raised here, since the caught error keeps the request with its authorization header.
     if isinstance(token := hub.get("token"), str) and token:
@@ -139,7 +139,7 @@ def local_folder(name: str | Path | None) -> Path | None:
 
 
 def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
-    """`download`; pickled weights only where there are no others, and from the same commit."""
+    """`download`; get pickled weights only if there are no others, and from the same commit."""
     folder = download(repository, patterns, **hub)
     if (folder / SAFETENSORS).is_file() or (folder / PICKLED).is_file():
         return folder
@@ -155,7 +155,7 @@ def locate(
     cache_dir: str | Path | None = None,
     local_files_only: bool = False,
 ) -> Path:
-    """Return the folder of a checkpoint, None or "default" being the bundled one; else `CheckpointError`."""
+    """Return the folder of a checkpoint, None or "default" for the bundled one; else raise `CheckpointError`."""
     folder = local_folder(name)
     if folder is not None:
         return folder
@@ -165,7 +165,7 @@ def locate(
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file for reading; refuse a git-LFS pointer, and a named pipe, which would wait for ever."""
+    """Open a file for reading; refuse a git-LFS pointer, and a named pipe, which would wait forever."""
     try:
         if path.exists() and not path.is_file():
             raise CheckpointError(f"{path}: a folder, a pipe or a device; expected a regular file")
@@ -186,7 +186,7 @@ def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise CheckpointError(
-                f"{path}: {size:,} bytes; expected at most {largest:,}: it is no file of a checkpoint"
+                f"{path}: {size:,} bytes; expected at most {largest:,}: it is not a checkpoint's file"
             )
         content = file.read(size)
     if check is not None:
@@ -219,14 +219,14 @@ def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
 
 
 DIGESTS: Final = "sha256"  # the key of the object "spscanner" that holds the digests
-CONTENT: Final = "config"  # the key of that of ``config.json``
+CONTENT: Final = "config"  # the key of the digest of ``config.json`` itself
 
 
 class Digests:
-    """The SHA-256 of a checkpoint's files, and of the content of ``config.json`` by `CONTENT`, from that file."""
+    """The SHA-256 digests in ``config.json``: of the checkpoint's files and, under `CONTENT`, of itself."""
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        """Read a parsed ``config.json``; ``ValueError`` if its digests are none, or it is not what was saved."""
+        """Read a parsed ``config.json``; ``ValueError`` if its digests are not an object, or it was changed."""
         self.checked: list[str] = []  # names of the files that were compared
         self._of = {} if config is None else config["spscanner"].get(DIGESTS, {})
         if not isinstance(self._of, Mapping):
@@ -237,7 +237,7 @@ class Digests:
             self._compare(CONTENT, digest_of_config(config), CONFIG)
 
     def check(self, path: Path, content: bytes | None = None) -> None:
-        """Raise `CheckpointError` if a file, or its content where it was read, is not the one that was saved."""
+        """Raise `CheckpointError` if a file, or its ``content`` if it is already read, is not what was saved."""
         if path.name in self._of:
             found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
             with faults_of(path):
@@ -254,7 +254,7 @@ class Digests:
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:
-    """The SHA-256 of a parsed ``config.json`` without that entry, whatever its white space and order of keys."""
+    """The SHA-256 of a parsed ``config.json`` without `CONTENT`, whatever its white space and order of keys."""
     section = config["spscanner"]
     others = {name: value for name, value in section[DIGESTS].items() if name != CONTENT}
     content = {**config, "spscanner": {**section, DIGESTS: others}}

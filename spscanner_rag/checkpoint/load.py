@@ -41,10 +41,10 @@ PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
 
 class Layout(NamedTuple):
-    """What a kind of checkpoint has in its files; ``ValueError`` for another kind."""
+    """How the files of a kind of checkpoint are read; ``ValueError`` for another kind."""
 
-    config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config  # of the parsed ``config.json``
-    name: Callable[[str], str] = canonical_name  # our name of a tensor
+    config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config  # from the parsed ``config.json``
+    name: Callable[[str], str] = canonical_name  # from the stored name of a tensor to ours
 
 
 SCANNER: Final = Layout()
@@ -60,20 +60,20 @@ class Checkpoint:
     source: str  # as the caller named it; "default" for the bundled one
     folder: Path  # where it was found
     published: bool  # true for a published scanner of the paper, false for one of ours
-    has_head: bool = True  # false for a language model, which the loader gave a new head
-    word_vectors: WordVectors | None = None  # of its soft lexical channel; None exactly when it has none
+    has_head: bool = True  # false for a language model, to which the loader gave a new head
+    word_vectors: WordVectors | None = None  # of the soft lexical channel; None exactly when there is none
     verified: tuple[str, ...] = ()  # the files whose SHA-256 is in ``config.json`` and was checked
-    meaning: Meaning | None = None  # its encoder, or the caller's, and what the cosines count
+    meaning: Meaning | None = None  # its encoder, or the caller's, and the weights of its cosines
     encoder: object = "default"  # as the caller named it
-    encoder_file: EncoderFile | None = None  # its own encoder as it is stored, to be saved again
+    encoder_file: EncoderFile | None = None  # its own encoder as it is stored, to save it again
 
     @property
     def files(self) -> Path:
-        """The folder that its files are in: ``folder``, or one within it after an interrupted save."""
+        """The folder with its files: ``folder``, or one within it after an interrupted save."""
         return current_files(self.folder)
 
     def fingerprint(self) -> str:
-        """One SHA-256, in hexadecimal, of its files as they are now; reads them all."""
+        """One SHA-256, in hexadecimal, of its current files; reads them all."""
         return fingerprint(self.files)
 
 
@@ -92,12 +92,12 @@ def load_checkpoint(
 
     ``dtype`` and ``require_head`` are those of `load_model`; ``layout`` is that of the files. ``tokenizer``
     replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id. ``encoder``
-    gives the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the file,
+    makes the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the file,
     folder or Hub id of a BERT-like sentence-transformers model; or an embedding object of LangChain, LlamaIndex or
     sentence-transformers.
 
-    Raises `CheckpointError` as `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's
-    SHA-256 is not that in ``config.json``. One line, which names the file and the tensor or key.
+    Raises `CheckpointError` like `load_model`, or if a tokenizer or word vectors are missing or damaged, or a
+    file's SHA-256 is not that in ``config.json``. Its one line names the file and the tensor or key.
     """
     folder = locate(name, **hub)
     files = current_files(folder)
@@ -105,7 +105,7 @@ def load_checkpoint(
     found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
     refuse_small_vocabulary(config, found, files / CONFIG)
     word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
-    # First what is refused most cheaply, and registers the hook for computing in forks.
+    # Weights first: their errors are the cheapest to find, and loading them registers the hook for forks.
     model, has_head = _load_weights(files, config, settings, digests, device, dtype, require_head, layout)
     meaning, own = _meaning_of(settings, encoder, files, digests, torch.device(device), dtype, hub)
     source = "default" if name is None else str(name)
@@ -122,14 +122,14 @@ def _meaning_of(
     dtype: torch.dtype,
     hub: HubOptions,
 ) -> tuple[Meaning | None, EncoderFile | None]:
-    """The encoder that was asked for and what its cosines count, and the checkpoint's own as it is stored."""
+    """The chosen encoder with the weights of its cosines, and the checkpoint's own encoder as it is stored."""
     default = isinstance(encoder, str) and encoder == "default"
     if encoder is None or (settings.meaning is None and default):
         return None, None
     if settings.meaning is None:
         raise CheckpointError(
-            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made without one, so that nothing "
-            "says what its vectors count; pass encoder=None, or use the bundled checkpoint"
+            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made without one and has no weights "
+            "for its vectors; pass encoder=None, or use the bundled checkpoint"
         )
     own, digest = read_encoder(files / ENCODER, digests.check)
     computing = dtype if dtype == torch.bfloat16 else torch.float32
@@ -158,11 +158,11 @@ def load_model(
 
     The folder has ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers. ``dtype`` is
     that of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Without
-    ``require_head`` a language model is accepted, too, and gets a new head, the same each time.
+    ``require_head`` a language model is also accepted, and gets a new head, the same each time.
 
     Raises `CheckpointError` if the configuration is not supported, or a tensor is missing, extra, wrongly shaped
-    or not floating-point, which is found before any weights are allocated; if a weight is not finite or absurdly
-    large, or a digest differs.
+    or not floating-point, which is checked before any weights are allocated; or if a weight is not finite or
+    absurdly large, or a digest differs.
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)
@@ -182,7 +182,7 @@ def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = T
 
 
 def unloaded_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
-    """A model whose tensors have shapes and no values, so that nothing large is allocated."""
+    """A model whose tensors have shapes but no values, so that nothing large is allocated."""
     with torch.device("meta"), _WithoutFirstValues():
         return new_model(config, settings, head=head)
 
@@ -235,9 +235,9 @@ def _load_weights(
         first = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
         absent = {weight: first, bias: torch.zeros(1)}
     if bias not in headers and weight in headers and headers[weight].stored_name != weight:
-        absent = {bias: torch.zeros(1)}  # the heads of transformers' classifiers have none
+        absent = {bias: torch.zeros(1)}  # the heads of transformers' classifiers have no bias
     compute_in_forks()  # converting weights is already a computation
-    # An absurd number of layers costs nothing: one more than there are tensors is enough to miss one.
+    # So that an absurd number of layers costs nothing: with one more than there are tensors, one is missing.
     bounded = replace(config, n_layer=min(config.n_layer, len(headers) + 1))
     try:
         model = unloaded_model(bounded, settings)
@@ -254,7 +254,7 @@ def _load_weights(
 
 
 class _WithoutFirstValues(TorchFunctionMode):
-    """Skip initial weights, which the meta device lacks: torch would import 800 modules for a second."""
+    """Skip initial weights, which the meta device lacks: torch would import 800 modules, for a second."""
 
     _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
 

@@ -1,8 +1,8 @@
 """Save a checkpoint: a folder whose content changes as a whole.
 
 The files of a checkpoint cannot be replaced together, and its folder may hold others or be a mount point. So a
-complete new checkpoint first gets its place within the folder, by one rename; from then on `current_files` finds
-it there. Its files then replace the old ones, and the place is removed; after a kill, the next save completes it.
+complete new checkpoint is first moved to a place within the folder, by one rename; from then on `current_files`
+finds it there. Its files then replace the old ones, and the place is removed; after a kill, the next save does it.
 """
 
 import json
@@ -58,16 +58,16 @@ def save_checkpoint(
 ) -> None:
     """Write ``config.json``, the weights, ``tokenizer.json``, word vectors and encoder.
 
-    Each of these files is replaced by a complete one, and every other file of the folder is left alone; whenever
-    the program is killed, the old checkpoint, if there was one, or the new one loads.
+    Each of these files is replaced by a complete one; other files in the folder do not change. Whenever the
+    program is killed, the old checkpoint, if there was one, or the new one loads.
 
     The tokenizer is written without truncation and padding; None writes none. ``dtype`` is that of the weights, by
     default the model's, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Word vectors
     are needed exactly when the settings switch on the soft channel, and an encoder, which is written in int8,
     exactly when they have weights of meaning.
 
-    Raises `CheckpointError` if a weight is not finite or absurdly large, model, settings, tokenizer, word vectors
-    and encoder do not belong together, or the folder cannot be written. Nothing is written then.
+    Raises `CheckpointError`, and writes nothing, if a weight is not finite or absurdly large, if model, settings,
+    tokenizer, word vectors and encoder do not belong together, or if the folder cannot be written.
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
@@ -94,21 +94,21 @@ def save_checkpoint(
         section = settings.to_dict() | {
             DIGESTS: {path.name: file_digest(path) for path in sorted(staging.iterdir())}
         }
-        # as JSON holds it, before the digest of its content is added
+        # in the form that JSON gives back, before the digest of its content is added
         config = json.loads(json.dumps(model.config.to_dict() | {"spscanner": section}))
         config["spscanner"][DIGESTS][CONTENT] = digest_of_config(config)
         (staging / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _replace_files(staging, folder)
-    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: of what JSON cannot hold
+    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: JSON cannot hold a value
         reason = getattr(error, "strerror", None) or first_line(error)
         raise CheckpointError(
-            f"{folder}: cannot write the checkpoint ({reason}); pass a folder that can be written"
+            f"{folder}: cannot write the checkpoint ({reason}); pass a writable folder"
         ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
         if is_new:
-            with suppress(OSError):  # it is not there, or no longer empty
+            with suppress(OSError):  # it does not exist, or is no longer empty
                 folder.rmdir()
 
 
@@ -122,7 +122,7 @@ def _tensors_to_save(
     if shapes != tensor_shapes(model):
         odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
         raise CheckpointError(
-            f"tensor {odd[0]}: the model and its settings do not agree; expected the same of both"
+            f"tensor {odd[0]}: the model and its settings do not agree; expected the same tensors from both"
         )
     for name, tensor in stored.items():
         refuse_absurd(tensor, f"the model's tensor {name}", stored_dtype(name, dtype or tensor.dtype))
@@ -133,7 +133,7 @@ def _tensors_to_save(
 
 
 def _replace_files(complete: Path, folder: Path) -> None:
-    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which disappears.
+    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which is removed.
 
     Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
     """
@@ -141,7 +141,7 @@ def _replace_files(complete: Path, folder: Path) -> None:
         _finish(folder)
         for path in complete.iterdir():
             fsync_file(path)
-        for name in FILES:  # one that the new checkpoint does not replace stays, as the tokenizer
+        for name in FILES:  # a file that the new checkpoint lacks is kept, such as the tokenizer
             if not (complete / name).exists() and (folder / name).is_file():
                 _link(folder / name, complete / name)
         sync_folder(complete)
@@ -168,7 +168,7 @@ def _finish(folder: Path) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the system has no hard links."""
+    """Give a file a second name, or copy it if the system has no hard links."""
     try:
         os.link(source.resolve(), target)
     except OSError:
@@ -178,7 +178,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def write_encoder(path: Path, encoder: EncoderFile) -> None:
-    """Write an encoder to one file, its matrices in int8."""
+    """Write an encoder to one file, with its matrices in int8."""
     description = {
         "config": json.dumps({"model_type": "bert"} | asdict(encoder.shape)),
         "tokenizer": encoder.tokenizer.to_str(),
@@ -191,7 +191,7 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
 
 
 def quantized(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return weights with every matrix as int8, each `GROUP` of a row with a float16 scale of its own."""
+    """Return weights with every matrix as int8, and a float16 scale for each `GROUP` numbers of a row."""
     kept = {name: weight.float() for name, weight in weights.items()}
     for name in [name for name, weight in kept.items() if weight.ndim > 1]:
         groups = grouped(kept[name])

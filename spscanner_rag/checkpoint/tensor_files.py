@@ -1,8 +1,8 @@
 """Read tensor files: first their headers, to verify them, then one tensor at a time.
 
-Nothing large is allocated before names, shapes and dtypes are known to be those of the model. torch's
-``weights_only`` lets no pickle run code, but some functions that it allows allocate any amount of memory, and it
-checks no CRC32. So a pickle is first read with stand-ins, which call nothing that it names.
+Nothing large is allocated before names, shapes and dtypes are known to be those of the model. With
+``weights_only`` torch lets no pickle run code, but some functions that it allows can allocate any amount of
+memory, and it checks no CRC32. So a pickle is first read with stand-ins, which call nothing that it names.
 """
 
 import io
@@ -24,7 +24,7 @@ from spscanner_rag.checkpoint.file_access import PICKLED, SAFETENSORS, Checkpoin
 from spscanner_rag.text.escaping import first_line
 
 LARGEST_WEIGHT: Final = 1e6
-"""No weight of a trained model comes near; a flipped bit of an exponent makes 1e10 to 1e38."""
+"""No weight of a trained model comes near this; a flipped bit in an exponent makes 1e10 to 1e38."""
 
 _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _FORMATS: Final = (SAFETENSORS, PICKLED)
@@ -36,7 +36,7 @@ _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundin
 
 @dataclass(frozen=True, slots=True)
 class TensorHeader:
-    """One tensor of a file, before it is read; ``readable`` if it is dense, of floating-point numbers."""
+    """One tensor of a file, before it is read; ``readable`` if it is dense and floating-point."""
 
     file: Path
     stored_name: str
@@ -47,7 +47,7 @@ class TensorHeader:
 
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
     """The tensors of a folder: ``model.safetensors``, else ``pytorch_model.bin``, renamed."""
-    # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
+    # The first name that exists decides: a damaged file is refused, and the next format is not tried.
     name = next((name for name in _FORMATS if os.path.lexists(folder / name)), None)
     if name is None:
         raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}, in one file")
@@ -107,7 +107,7 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
 
 
 def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
-    """Refuse NaN, infinity, what no training makes, and what ``target`` cannot hold; the extremes show it all."""
+    """Refuse NaN, infinity, weights that no training makes, and those too large for ``target``."""
     least, most = (float(extreme) for extreme in torch.aminmax(tensor))
     largest = max(-least, most)
     if not (math.isfinite(least) and math.isfinite(most)):
@@ -125,7 +125,7 @@ def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
 
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
-    """Headers of one safetensors file, which the library checks against the length of the file."""
+    """Headers of one safetensors file; the library checks them against the length of the file."""
     again = "; download or save it again"
     with open_file(path), faults_of(path, again), safe_open(path, framework="pt") as file:
         for name in file.keys():  # noqa: SIM118 - not a mapping
@@ -135,7 +135,7 @@ def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
 
 
 def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
-    """Headers of a pickled state dict: on the meta device tensors have no storage."""
+    """Headers of a pickled state dict, from tensors on the meta device, which have no storage."""
     check_pickled(path)
     size = path.stat().st_size
     total = 0
@@ -151,7 +151,7 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
 
 
 def _stored_tensors(headers: Mapping[str, TensorHeader]) -> Iterator[tuple[str, Tensor]]:
-    """Yield name and tensor, each mapped from their one file rather than read as a whole."""
+    """Yield each name and tensor, mapped from the one file, which is not read as a whole."""
     for path in {header.file for header in headers.values()}:
         if path.name == PICKLED:
             stored = map_pickled(path, "cpu")
@@ -167,7 +167,7 @@ _AGAIN: Final = "download it, or save it with torch.save, again"
 
 
 def check_pickled(path: Path) -> None:
-    """Raise `CheckpointError` for a damaged file, and for a pickle of anything but dense tensors by name."""
+    """Raise `CheckpointError` for a damaged file, or a pickle of anything but a dictionary of dense tensors."""
     with open_file(path) as file:
         if not zipfile.is_zipfile(file):
             raise CheckpointError(f"{path}: truncated, or older than torch 1.6; {_AGAIN}")
@@ -201,7 +201,7 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
 
 
 def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
-    """The pickle of an archive, after comparing every part's CRC32: torch does not, when it maps the file."""
+    """The pickle of an archive, after checking every part's CRC32, which torch does not when it maps the file."""
     parts = archive.infolist()
     names = {part.filename.lower() for part in parts}  # torch finds a part by its name in any case
     pickles = [part for part in parts if part.filename.lower().endswith("data.pkl")]
@@ -226,7 +226,7 @@ def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
 
 
 class _ForeignObjectError(Exception):
-    """The pickle names something that no state dict of dense tensors needs."""
+    """The pickle names an object that no state dict of dense tensors needs."""
 
 
 class _Rehearsal(pickle._Unpickler):
@@ -235,7 +235,7 @@ class _Rehearsal(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
         if (stand_in := _STAND_INS.get(f"{module}.{name}")) is not None:
             return stand_in
-        # types of storages, and dtypes, are no functions to call
+        # storage types and dtypes are not called
         if module == "torch" and (
             name.endswith("Storage") or isinstance(getattr(torch, name, 0), torch.dtype)
         ):
@@ -243,7 +243,7 @@ class _Rehearsal(pickle._Unpickler):
         raise _ForeignObjectError(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> None:  # noqa: ANN401 - whatever the pickle holds
-        """A storage, of which torch would make a copy if its size were a list of numbers."""
+        """Check a storage: torch would copy it if its size were a list of numbers."""
         kind, _, _, _, elements = pid
         if kind != "storage" or type(elements) is not int:
             raise _ForeignObjectError(f"persistent id {kind!r}")

@@ -23,7 +23,7 @@ from spscanner_rag.text.tokenization import is_fault_of_tokenizers
 
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
-_LARGEST_FILE: Final = 2**28  # bytes; the tokenizers of the largest vocabularies have 2**25
+_LARGEST_FILE: Final = 2**28  # bytes; tokenizers with the largest vocabularies have 2**25
 _LARGEST_GROWTH: Final = 64
 
 
@@ -35,7 +35,7 @@ def find_tokenizer(
     check: Check | None = None,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
-    """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
+    """Return the given tokenizer, else the checkpoint's own, else, if ``published``, that of the paper's scanners.
 
     ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None.
     """
@@ -66,12 +66,12 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
-    """Read a ``tokenizer.json`` without truncation, padding and dropout, after `Digests.check`."""
+    """Read a ``tokenizer.json`` after `Digests.check`, and switch off truncation, padding and dropout."""
     return tokenizer_of(read_bytes(path, _LARGEST_FILE, check), path)
 
 
 def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
-    """Parse the content of a ``tokenizer.json``, which came from a file of this path."""
+    """Parse the content of a ``tokenizer.json``, which was read from this path."""
     try:
         tokenizer = without_limits(Tokenizer.from_buffer(content))
         normalizer = tokenizer.normalizer
@@ -90,7 +90,7 @@ def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer, copied if that changes it, without truncation, padding and dropout."""
+    """Return the tokenizer without truncation, padding and dropout; a copy, if it had any of these."""
     random = [name for name in ("dropout", "alpha") if getattr(tokenizer.model, name, None)]
     if tokenizer.truncation is None and tokenizer.padding is None and not random:
         return tokenizer
@@ -103,7 +103,7 @@ def without_limits(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _growth(normalizer: dict[str, Any]) -> float:
-    """The factor by which a normalizer may lengthen a text: what each of its replacements inserts."""
+    """The largest factor by which a normalizer may lengthen a text, from what its replacements insert."""
     match normalizer:
         case {"type": "Sequence", "normalizers": list(parts)}:
             return math.prod(map(_growth, parts))

@@ -1,6 +1,6 @@
-"""Files written whole or not at all: a temporary file replaces the target once it is complete.
+"""Write files completely or not at all: a temporary file replaces the target once it is complete.
 
-What killed programs leave of files that are written for a long time is removed later.
+Unfinished files that killed programs leave behind are removed later.
 """
 
 import errno
@@ -23,21 +23,21 @@ if sys.platform != "win32":
 PLACE: Final = ".new-checkpoint"
 
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
-"""Unfinished files, and folders of checkpoints, that have a name of their own."""
+"""Names of unfinished files and checkpoint folders; no two programs use the same name."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write bytes, or a text as UTF-8, whole or not at all, through links, with an existing file's permissions."""
+    """Write bytes, or a text as UTF-8, completely or not at all; follow links, and keep a file's permissions."""
     data = content.encode() if isinstance(content, str) else content
     if is_special(path):
         path.write_bytes(data)
         return
     target = path.resolve()
-    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")  # a name that nobody else takes
+    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")  # a name that nobody else uses
     with replacing(target, unfinished), unfinished.open("xb") as file:
-        if target.exists():  # before the content is in the file, so that nobody else can read it
+        if target.exists():  # before the content is written, so that nobody else can read it
             shutil.copymode(target, unfinished)
         file.write(data)
         file.flush()
@@ -61,7 +61,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
-    """Remove what killed programs left unfinished, unchanged for ``older_than`` seconds; return the names."""
+    """Remove unfinished files that have not changed for ``older_than`` seconds; return their names."""
     names: list[str] = []
     with suppress(OSError):  # no such folder, or one that cannot be listed
         names = [name for name in os.listdir(folder) if _LEFTOVER.fullmatch(name)]
@@ -80,14 +80,14 @@ def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
 
 
 def fsync_file(path: Path) -> None:
-    """Let a file's content reach the disk before a rename makes the file count."""
+    """Make a file's content reach the disk, before a rename makes the file count."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until nobody else is in such a block for the folder, where the system has locks; kills end them."""
+    """Wait until nobody else is in such a block for the folder, if the system has locks; kills release them."""
     if sys.platform == "win32":
         yield
         return
@@ -102,7 +102,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def telling_of_full_disks(path: Path) -> Iterator[None]:
-    """Turn the error of a write without room into one that names the file and says what to do."""
+    """Turn the error of a full disk into one that names the file and says what to do."""
     try:
         yield
     except OSError as error:
@@ -117,13 +117,13 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
 
 
 def is_special(path: Path) -> bool:
-    """True if a path is a device, a named pipe or a folder: there is no content to protect."""
+    """True if a path is a device, a named pipe or a folder, which has no content to protect."""
     return path.exists() and not path.is_file()
 
 
 @contextmanager
 def replacing(target: Path, unfinished: Path) -> Iterator[None]:
-    """Let an unfinished file take the place of the target after the block, or remove it after an error."""
+    """Let an unfinished file replace the target after the block, or remove it after an error."""
     try:
         with telling_of_full_disks(target):
             yield
@@ -135,7 +135,7 @@ def replacing(target: Path, unfinished: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a replacement last through a power failure, where the system can sync a folder."""
+    """Make a replacement survive a power failure, if the system can sync a folder."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -145,6 +145,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def current_files(folder: Path) -> Path:
-    """Return the folder that a checkpoint is read from: the given one, unless a save into it was interrupted."""
+    """Return the folder from which a checkpoint is read: the given one, unless a save into it was interrupted."""
     place = folder / PLACE
     return place if (place / CONFIG).is_file() else folder

@@ -1,1 +1,1 @@
-"""Turn sentences into vectors in their context, by a small BERT of the checkpoint or a model of the user."""
+"""Turn sentences into vectors in their context, with the checkpoint's small BERT or a model of the user."""

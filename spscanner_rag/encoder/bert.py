@@ -1,6 +1,6 @@
 """The forward pass of a BERT-like sentence encoder (Devlin et al. 2019), over several windows without padding.
 
-Names and numbers are those of transformers' ``BertModel``. Linear layers see the tokens of all windows in one row.
+Names and outputs are those of transformers' ``BertModel``. Linear layers get the tokens of all windows in one row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
 
-SCALE: Final = ".scale"  # what the name of a matrix's scales ends with
+SCALE: Final = ".scale"  # ends the name of a matrix's scales
 GROUP: Final = 64
-"""Numbers of a matrix's row that share a scale. With one scale a row, some sentences fall to a cosine of 0.996."""
+"""Numbers of a matrix's row that share a scale. With one per row, some sentences fall to a cosine of 0.996."""
 
 _MOST: Final = {"hidden_size": 4096, "num_hidden_layers": 64, "intermediate_size": 16384}
 _MOST_OTHER: Final = 2**20
@@ -95,14 +95,14 @@ class Bert:
 
     @torch.inference_mode()
     def states(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
-        """`forward`, without what gradients need."""
+        """`forward` without gradients."""
         return self.forward(windows, second)
 
     def forward(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
         """Return the last state of every token of several windows, one after another: (tokens, hidden_size).
 
-        ``windows`` are token ids with the special tokens, 1 to ``max_position_embeddings`` of them. ``second``
-        says where in each the second of two texts begins.
+        ``windows`` are token ids with the special tokens, 1 to ``max_position_embeddings`` of them. ``second`` has
+        the place in each window where the second of two texts begins.
         """
         w, place = self._weights, _Places([len(window) for window in windows], self.device)
         ids = torch.tensor([token for window in windows for token in window], device=self.device)  # (tokens,)
@@ -144,13 +144,13 @@ class Bert:
 
 
 def _filled(tokens: int) -> int:
-    """The rows that so many tokens are given: few numbers, since oneDNN keeps memory for each that it has seen."""
+    """Round tokens up to one of few numbers of rows, since oneDNN keeps memory for each number it has seen."""
     step = 512 if tokens > 1024 else 64 if tokens > 64 else 16
     return -(-tokens // step) * step
 
 
 class _Places:
-    """Where the tokens of several windows lie when the windows are put side by side for attention."""
+    """Where the tokens of several windows are when the windows are padded to one length for attention."""
 
     def __init__(self, lengths: Sequence[int], device: torch.device) -> None:
         self.windows, self.longest = len(lengths), max(lengths)
@@ -162,19 +162,19 @@ class _Places:
 
 
 def group_of(columns: int) -> int:
-    """Return how many numbers of a row of a matrix share a scale."""
+    """Return how many numbers in a row of a matrix share a scale."""
     return GROUP if columns % GROUP == 0 else columns
 
 
 def grouped(weight: Tensor) -> Tensor:
-    """A matrix in float32, cut to the groups that share a scale: (rows, groups, group)."""
+    """A matrix in float32, cut into the groups that share a scale: (rows, groups, group)."""
     return weight.float().reshape(len(weight), -1, group_of(weight.shape[1]))
 
 
 def restored(
     weights: Mapping[str, Tensor], device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> dict[str, Tensor]:
-    """Return weights on a device in a dtype, also those that `checkpoint.save` has quantized."""
+    """Return weights on a device in a dtype; those that `checkpoint.save` has quantized are restored."""
 
     def whole(name: str, weight: Tensor) -> Tensor:
         if weight.dtype == torch.int8:

@@ -1,4 +1,4 @@
-"""How much a sentence means what a question asks: cosines, weighed beside the scanner's logits.
+"""How well a sentence's meaning matches a question: cosines, added with weights to the scanner's logits.
 
 A cross-reader reads the likeliest sentences once more, each in its surroundings and together with the question.
 """
@@ -26,20 +26,20 @@ from spscanner_rag.text.folding import fold_texts, folded
 from spscanner_rag.text.tokenization import encode
 
 NEAR, WIDE = 1, 4
-"""Neighbours on each side whose mean cosine counts as well: a sentence among matching ones matches better."""
+"""Neighbours on each side whose mean cosine also counts: a sentence among matching ones matches better."""
 
 LOWEST: Final = np.float32(-4)
-"""The cross-reader's logit of a sentence that it has not read, or given less: how bad it is tells nothing."""
+"""The cross-reader's minimum logit, also of sentences that it did not read: how bad one is means nothing."""
 
-NOTHING: Final = -6.0  # what the cross-reader says of a text of which nothing was worth reading
+NOTHING: Final = -6.0  # the cross-reader's minimum for a text, and its value if nothing was worth reading
 BEST_COSINE: Final = 3.0
-"""What the best cosine counts in `one_answers`; of 3, 5, 8 and 10, 3 told near misses of unseen kinds best."""
+"""Weight of the best cosine in `one_answers`; of 3, 5, 8 and 10, 3 recognized near misses of unseen kinds best."""
 
-MOST_BYTES: Final = 2**28  # of the vectors that are kept for further questions: some 700,000 sentences
+MOST_BYTES: Final = 2**28  # of vectors kept for later questions: some 700,000 sentences
 _QUESTIONS_KEPT = 256
 _LARGEST_WEIGHT = 1000.0
 _WAIT_SECONDS = 0.025
-_TEXTS_READ_AT_ONCE = 64  # of so many locks each text has one
+_TEXTS_READ_AT_ONCE = 64  # number of locks, of which each text has one
 
 _UNRELATED: Final = (
     ("Who painted the ceiling of the chapel?", "The pump is switched off before the filter is rinsed."),
@@ -51,32 +51,32 @@ _UNRELATED: Final = (
     ("How is the tent put up?", "Revenue from licences fell by four percent last year."),
     ("Where was the treaty signed?", "Stir the sauce until it begins to thicken."),
 )
-"""Questions and sentences that have nothing to do with each other: where an encoder's cosines begin."""
+"""Questions and sentences that have nothing to do with each other; their cosines show where an encoder's begin."""
 
 # What the cross-reader reads
-QUESTION_TOKENS: Final = 64  # of a question that are read
-WINDOW_TOKENS: Final = 140  # of the sentences that are read together; a longer sentence is read so far
-WINDOWS: Final = 16  # of one text that are read at most, in one pass: some 3,000 tokens with the question
-LIKELY: Final = 64  # sentences that windows may be laid around
+QUESTION_TOKENS: Final = 64  # maximum number of tokens read of a question
+WINDOW_TOKENS: Final = 140  # maximum number of tokens of a window's sentences; longer sentences are cut
+WINDOWS: Final = 16  # maximum number of windows of a text, in one pass: some 3,000 tokens with the question
+LIKELY: Final = 64  # maximum number of sentences that get a window
 REACH: Final = 1.5
 """How far below the best of its text a score may be; on 919 questions, reading more changed no ranking."""
 
 HOPELESS: Final = -4.0
-"""The score below which nothing is read: texts of a collection that are about something else."""
+"""Nothing with a score below this is read, as in texts of a collection that are about something else."""
 
-_CHARACTERS: Final = 16 * WINDOW_TOKENS  # of a sentence that are tokenized
+_CHARACTERS: Final = 16 * WINDOW_TOKENS  # maximum number of characters tokenized of a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningWeights:
-    """What the scores of a sentence count in its logit; the object "spscanner.meaning" of ``config.json``.
+    """The weights of a sentence's scores in its logit; the object "spscanner.meaning" of ``config.json``.
 
     The logit is ``bias + scanner * s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own
     logit, c the cosine of the question with the sentence, n and w its mean over the sentences up to `NEAR` and
-    `WIDE` away. ``cross`` weighs the cross-reader's logit. ``texts`` weighs what a text of a collection loses to
-    the best one by words; of 0.12, 0.4 and 1, 0.4 ranked documents best. ``mean`` and ``deviation`` are those of
+    `WIDE` away. ``cross`` weighs the cross-reader's logit. ``texts`` weighs how far a text is behind the best of
+    its collection by words; of 0.12, 0.4 and 1, 0.4 ranked documents best. ``mean`` and ``deviation`` are those of
     the encoder's cosines of unrelated texts, to which another encoder's cosines are scaled. ``answer_scale`` and
-    ``answer_bias`` make of `one_answers` the probability that a text answers; without a scale there is none.
+    ``answer_bias`` turn `one_answers` into the probability that a text answers; with a scale of 0 there is none.
     """
 
     scanner: float = 1.0
@@ -109,28 +109,28 @@ class MeaningWeights:
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
     def answerable(self, one_answers: float) -> float | None:
-        """The probability that one of a text's sentences answers; None where no weights say it."""
+        """The probability that one of a text's sentences answers; None without weights for it."""
         if not self.answer_scale:
             return None
-        # The sigmoid, which a hyperbolic tangent gives without overflow.
+        # The sigmoid, computed by a hyperbolic tangent, which does not overflow.
         return (1 + math.tanh((self.answer_scale * one_answers + self.answer_bias) / 2)) / 2
 
 
 class Range(NamedTuple):
-    """Neighbouring sentences, by number."""
+    """A range of neighbouring sentences, by index."""
 
     first: int
     stop: int
 
     def depth(self, number: int, sentences: int) -> int:
-        """How many neighbours a sentence has on its poorer side; the text's own ends are no edge."""
+        """How many neighbours a sentence has on the side with fewer; ends of the text do not count as edges."""
         before = number - self.first if self.first else sentences
         after = self.stop - 1 - number if self.stop < sentences else sentences
         return min(before, after)
 
 
 class Sentences:
-    """The tokens of a text's sentences, at most ``most`` of each, made by ``ids`` when they are asked for."""
+    """The tokens of a text's sentences, at most ``most`` of each, made by ``ids`` on first use."""
 
     def __init__(self, count: int, ids: Callable[[int], list[int]], most: int = WINDOW_TOKENS) -> None:
         self._count, self._ids, self.most = count, ids, most
@@ -152,10 +152,10 @@ class Sentences:
 class CrossReader:
     """A cross-encoder (Nogueira and Cho 2019) that gives a logit to every sentence of a window.
 
-    It reads ``[CLS] question [SEP] sentences [SEP]``, so that every word is read with the question in view. A
-    sentence's vector is the mean of its tokens' states, the question's that of the tokens before; the logit is
-    their cosine times a scale, and a linear function of the sentence's. ``head``, (hidden_size + 2,), has the
-    weights of the sentence's vector, the scale as a logarithm, and the bias.
+    It reads ``[CLS] question [SEP] sentences [SEP]``, so that every word is read together with the question. A
+    sentence's vector is the mean of its tokens' states, the question's vector that of the tokens before them; the
+    logit is their cosine times a scale, plus a linear function of the sentence's vector. ``head``, (hidden_size +
+    2,), has the weights of the sentence's vector, the logarithm of the scale, and the bias.
     """
 
     def __init__(self, model: Bert, tokenizer: Tokenizer, head: torch.Tensor) -> None:
@@ -176,10 +176,10 @@ class CrossReader:
     ) -> NDArray[np.float32]:
         """The logits of a text's sentences, (sentences,); minus infinity for one that is not read.
 
-        Windows are laid around the sentences of the best ``scores``, (sentences,), within `REACH` of the best and
-        not `HOPELESS`, until there are `WINDOWS`. The scores are logits that the scanner's weights calibrate. A
-        sentence of several takes its logit from the one at whose edge it stands least. ``before`` and
-        ``after_step`` are called with the number of tokens that are read.
+        Windows are laid around the sentences with the best ``scores``, (sentences,), within `REACH` of the best
+        and not below `HOPELESS`, until there are `WINDOWS`. The scores are logits that the scanner's weights
+        calibrate. A sentence in several windows takes its logit from the one in which it is farthest from the
+        edge. ``before`` and ``after_step`` are called with the number of tokens that are read.
         """
         compute_in_forks()
 
@@ -208,7 +208,7 @@ class CrossReader:
     def forward(
         self, questions: Sequence[list[int]], windows: Sequence[Sequence[list[int]]]
     ) -> Iterable[torch.Tensor]:
-        """The logits, (sentences,), of the sentences of each window, which are given by their tokens."""
+        """The logits, (sentences,), of each window, whose sentences are given by their tokens."""
         rows, begins, owners, count = list[list[int]](), list[int](), list[int](), len(windows)
         for number, (question, sentences) in enumerate(zip(questions, windows, strict=True)):
             rows.append([self._first, *question, self._between])
@@ -234,7 +234,7 @@ class CrossReader:
 
 
 def laid_around(likely: Iterable[int], ids: Sentences, most: int = WINDOWS) -> list[Range]:
-    """Windows around sentences, in their order; one that stands well within another's has none of its own."""
+    """Windows around sentences, in their order; a sentence inside another's window, off its edge, gets none."""
     windows: list[Range] = []
     for number in likely:
         if len(windows) == most:
@@ -247,7 +247,7 @@ def laid_around(likely: Iterable[int], ids: Sentences, most: int = WINDOWS) -> l
 
 
 def _window(number: int, ids: Sentences) -> Range:
-    """Whole sentences around one, as many tokens before as after it, of ``ids.most`` in all."""
+    """Whole sentences around one, about as many tokens before it as after it, at most ``ids.most`` in all."""
     first, stop = number, number + 1
     before = after = 0
     own = len(ids[number])
@@ -265,13 +265,13 @@ def _window(number: int, ids: Sentences) -> Range:
     return Range(first, stop)
 
 
-# One text is not read by two threads at once; others are read beside it, a short one beside a long one.
+# Two threads do not read the same text at once; they read different texts at once, a short one beside a long one.
 _reading: list[threading.RLock]
 _lock: threading.Lock
 
 
 def _new_locks() -> None:
-    """Forget who holds what: in a forked child nobody does."""
+    """Make new locks: in a forked child, no thread holds one."""
     global _lock, _reading
     _lock, _reading = threading.Lock(), [threading.RLock() for _ in range(_TEXTS_READ_AT_ONCE)]
 
@@ -283,7 +283,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _alone(key: str, after_step: Step) -> Iterator[None]:
-    """Let no other thread read the same text, but this one, whose ``after_step`` may ask for it."""
+    """Keep other threads from reading the same text; this thread may, if its ``after_step`` asks for it."""
     lock = _reading[int(key, 16) % len(_reading)]
     while not lock.acquire(timeout=_WAIT_SECONDS):
         after_step(0)  # the thread that reads may need what this one holds
@@ -297,17 +297,17 @@ class VectorStore(Protocol):
     """Keeps vectors outside the process."""
 
     def get(self, encoder: str, key: str) -> SentenceVectors | None:
-        """The vectors that the encoder with this digest made of the sentences with that one, if they are kept."""
+        """The vectors that the encoder with a digest made of the sentences with the digest ``key``, if kept."""
 
     def put(self, encoder: str, key: str, vectors: SentenceVectors) -> None:
-        """Keep them."""
+        """Keep these vectors."""
 
 
 class Meaning:
-    """An encoder, the vectors that it has made, and what its cosines count. Thread-safe; pickled without vectors.
+    """An encoder, the vectors that it made, and the weights of its cosines. Thread-safe; pickled without vectors.
 
-    ``own``: the weights were made for this encoder; else its cosines are scaled to those of the one they were made
-    for. ``cross`` reads the likeliest sentences once more.
+    ``own``: the weights were made for this encoder; otherwise its cosines are scaled to those of the encoder that
+    they were made for. ``cross`` reads the likeliest sentences once more.
     """
 
     def __init__(
@@ -323,7 +323,7 @@ class Meaning:
         self._kept: OrderedDict[str, SentenceVectors] = OrderedDict()
         self._question = lru_cache(_QUESTIONS_KEPT)(encoder.question)
         self._bytes = 0
-        self.store: VectorStore | None = None  # is asked before a text is read
+        self.store: VectorStore | None = None  # is consulted before a text is read
 
     def vectors(
         self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
@@ -344,7 +344,7 @@ class Meaning:
         return kept
 
     def has(self, sentences: Sequence[str]) -> bool:
-        """True if `vectors` of these sentences reads nothing."""
+        """True if the vectors of these sentences are kept, so that `vectors` reads nothing."""
         sentences = fold_texts(sentences)
         return self.kept(digest_of(sentences), len(sentences)) is not None
 
@@ -361,7 +361,7 @@ class Meaning:
         return found
 
     def keep(self, key: str, vectors: SentenceVectors) -> None:
-        """Keep the vectors of a text; those that were used least recently make room."""
+        """Keep the vectors of a text; the least recently used ones are removed to make room."""
         with _lock:
             before = self._kept.pop(key, None)
             self._bytes += vectors.nbytes - (before.nbytes if before else 0)
@@ -374,8 +374,8 @@ class Meaning:
         question = self._question(folded(query))
         if vectors.rows.shape[1:] != question.shape and len(vectors.rows):
             raise ValueError(
-                f"the encoder gives questions {len(question)} numbers and sentences {vectors.rows.shape[1]}; "
-                "expected the same: take the query and the passage model of one kind"
+                f"the encoder's vectors have {len(question)} numbers for questions, {vectors.rows.shape[1]} for "
+                "sentences; expected the same: use query and passage models of one kind"
             )
         cosines = vectors.cosines(question) if len(vectors.rows) else np.zeros(0, np.float32)
         if self.own:
@@ -395,9 +395,9 @@ class Meaning:
     ) -> tuple[NDArray[np.float32], float | None]:
         """Let the cross-reader read the likeliest of a text's folded sentences.
 
-        Returns the logits, (sentences,), with its own, and the probability that one of the sentences answers, None
-        unless the weights are the encoder's own and say it. ``cosines`` are those of the question, (sentences,);
-        ``before`` and ``after_step`` are as for `vectors`.
+        Returns the logits, (sentences,), with its own added, and the probability that one of the sentences
+        answers, None unless the weights are the encoder's own and include that. ``cosines`` are those of the
+        question, (sentences,); ``before`` and ``after_step`` are as for `vectors`.
         """
         read = None
         if self.cross is not None and len(logits):
@@ -422,10 +422,10 @@ def unrelated_cosines(encoder: SentenceEncoder) -> tuple[float, float]:
 
 
 def one_answers(cosines: NDArray[np.float32], read: NDArray[np.float32] | None) -> float:
-    """A score of how probably one of a text's sentences answers, by their cosines and what was read, (sentences,).
+    """A score of how probably one of a text's sentences answers, from cosines and logits ``read``, (sentences,).
 
-    The cross-reader's logits say it by the logarithm of their summed exponentials, which its training holds below
-    0 where none answers. The scanner's logits have no part in it: near misses share more words with a question.
+    The cross-reader's logits enter by the logarithm of their summed exponentials, which its training keeps below 0
+    if no sentence answers. The scanner's logits are left out: near misses share more words with a question.
     """
     if not len(cosines):
         return -math.inf

@@ -1,7 +1,7 @@
-"""Vectors of questions and of sentences in their context: what every encoder gives.
+"""Vectors of questions and of sentences in their context, which every encoder makes.
 
-One encoder reads tokens. Another asks a user's embedding model: LlamaIndex's, LangChain's, sentence-transformers'
-or a function.
+`TokenEncoder` reads tokens. `TextEncoder` uses an embedding model of the user: of LlamaIndex, LangChain or
+sentence-transformers, or a function.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from spscanner_rag.text.tokenization import encode
 from spscanner_rag.text.units import readable
 
 WINDOW_TOKENS = 200
-"""Of whole sentences in one window, half of which the next window reads again: a sentence at the edge of one
-stands inside another. On 192 questions, recall@10 was 55.4 so, 52.9 with 100 tokens, and 49.6 without overlap."""
+"""Maximum number of tokens of whole sentences in a window. The next window reads half of them again, so a sentence
+at the edge of one is inside another. On 192 questions, recall@10 was 55.4, 52.9 with 100, 49.6 without overlap."""
 
 
 class TokenizedSentences(NamedTuple):
@@ -46,8 +46,8 @@ class TokenizedSentences(NamedTuple):
     def windows(self, most: int = WINDOW_TOKENS) -> list[tuple[int, int]]:
         """Token ranges that together hold every token: whole sentences, up to ``most`` tokens.
 
-        Each begins with the last sentence that starts in the first half of the one before, if that is another. A
-        longer sentence is cut to windows of its own.
+        Each begins with the last sentence that starts in the first half of the previous window, if that is not its
+        first sentence. A longer sentence is cut into windows of its own.
         """
         starts = np.concatenate([[0], self.ends[:-1]])
         found: list[tuple[int, int]] = []
@@ -76,22 +76,22 @@ TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
 _LARGEST_SENTENCE = 16_384  # characters that are tokenized at once
 
 Step = Callable[[int], None]
-"""Called with a number of tokens that will be read, or were read in a step; what it raises ends the reading."""
+"""Called with a number of tokens that will be read, or were read in a step; an exception ends the reading."""
 
 
 def ignore(tokens: int) -> None:
-    """A `Step` that takes no note."""
+    """A `Step` that does nothing."""
 
 
 class SentenceVectors(NamedTuple):
-    """Vectors of length 1, as int8 with a scale each: 386 bytes for each sentence of the bundled encoder."""
+    """Vectors of length 1, each as int8 with a scale: 386 bytes per sentence with the bundled encoder."""
 
     rows: NDArray[np.int8]  # (sentences, width)
     scales: NDArray[np.float16]  # (sentences,)
 
     @classmethod
     def of(cls, vectors: NDArray[np.floating]) -> "SentenceVectors":
-        """Scale vectors, (sentences, width), to length 1, and round them; one of zeros stays zeros."""
+        """Scale vectors, (sentences, width), to length 1, and round them; a vector of zeros stays zeros."""
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.maximum(lengths, 1e-12)
         scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float16)
@@ -113,10 +113,10 @@ class SentenceVectors(NamedTuple):
 
 
 class SentenceEncoder(Protocol):
-    """Gives the vectors of questions and of sentences in their context."""
+    """Makes the vectors of questions and of sentences in their context."""
 
     digest: str
-    """Says which vectors may be compared."""
+    """Vectors may be compared if their encoders have the same digest."""
 
     def question(self, query: str) -> NDArray[np.float32]:
         """The vector of a question, of length 1: (width,)."""
@@ -135,10 +135,10 @@ class SentenceEncoder(Protocol):
 class TokenEncoder:
     """Reads windows of a text once; a sentence's vector is the mean of its tokens' states over its windows.
 
-    This is late chunking (Günther et al. 2024) with short windows. A question, after the text ``prefix``, has the
-    mean of the states of its tokens and the two special ones, or with ``first_token`` the state of the first.
-    ``digest`` is that of the model's files. ``ValueError`` for a tokenizer without ``[CLS]`` and ``[SEP]``, or
-    with more tokens.
+    This is late chunking (Günther et al. 2024) with short windows. The vector of a question, read after the text
+    ``prefix``, is the mean of the states of its tokens and the two special ones, or with ``first_token`` the state
+    of the first. ``digest`` is that of the model's files. ``ValueError`` for a tokenizer without ``[CLS]`` and
+    ``[SEP]``, or with more tokens than the model.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class TokenEncoder:
         self._longest = model.shape.max_position_embeddings - 2
 
     def question(self, query: str) -> NDArray[np.float32]:
-        """The vector of a question, of length 1: (width,). Tokens that the model has no place for are left out."""
+        """The vector of a question, of length 1: (width,). Tokens beyond the model's maximum are left out."""
         compute_in_forks()
         states = self.model.states([self.enclosed(self.question_ids(query))]).float()
         vector = (states[0] if self.first_token else states.mean(0)).cpu().numpy()
@@ -170,13 +170,13 @@ class TokenEncoder:
     def vectors(
         self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
     ) -> SentenceVectors:
-        """The vectors of the sentences of a text: the same whatever other texts are read."""
+        """The vectors of the sentences of a text, which do not depend on other texts."""
         return self.read(TokenizedSentences.of([self.ids(own) for own in sentences]), before, after_step)
 
     def read(
         self, sentences: TokenizedSentences, before: Step = ignore, after_step: Step = ignore
     ) -> SentenceVectors:
-        """`vectors` of sentences that are tokenized."""
+        """`vectors` of sentences that are already tokenized."""
         windows = sentences.windows(min(WINDOW_TOKENS, self._longest))
         before(sum(stop - start for start, stop in windows))
         compute_in_forks()
@@ -267,7 +267,7 @@ def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
 
 
 def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) -> NDArray[np.float32]:
-    """Finite vectors of texts, in order: (texts, width). Raises ``ValueError`` for any other."""
+    """Finite vectors of texts, in order: (texts, width). Raises ``ValueError`` if the embedder returns others."""
     # Sorted by length, so that batches need little padding.
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
@@ -292,10 +292,10 @@ def _one_by_one(embed_query: Callable[[str], Any], texts: list[str]) -> list[Any
 
 
 class TextEncoder:
-    """A `SentenceEncoder` made of an embedder (`embedder_of`), which gives vectors of whole texts only.
+    """A `SentenceEncoder` made from an embedder (`embedder_of`), which makes only vectors of whole texts.
 
-    A sentence's vector is the sum of its own and the mean of its windows', each of length 1. What was embedded
-    before an embedder failed is not embedded again. The embedder's name is taken to say which vectors compare.
+    A sentence's vector is the sum of its own vector and the mean of its windows' vectors, each of length 1. Texts
+    embedded before an embedder failed are not embedded again. Embedders with one name count as one.
     """
 
     def __init__(self, embedder: object) -> None:
@@ -313,7 +313,7 @@ class TextEncoder:
     ) -> SentenceVectors:
         """The vectors of the sentences; ``ValueError`` for NaN, infinity, or vectors of different widths.
 
-        They are embedded alone, and in windows of about `WINDOW_TOKENS` tokens; how many they have is estimated.
+        Sentences are embedded alone, and in windows of about `WINDOW_TOKENS` tokens; their tokens are estimated.
         """
         numbers = TokenizedSentences.of([[n] * _estimated(text) for n, text in enumerate(sentences)])
         ranges = [

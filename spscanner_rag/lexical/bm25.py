@@ -1,6 +1,6 @@
-"""An inverted index of the units of texts as plain arrays, and BM25 by its counts.
+"""An inverted index of the units of texts as plain arrays, and BM25 from its counts.
 
-BM25 of units, of the text around them and of whole texts, and the moments that put scores on one scale.
+BM25 scores units, the text around them, and whole texts; moments put these scores on one scale.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ T = TypeVar("T", bound=np.generic)
 BM25_K1, BM25_B = 1.5, 0.75
 
 _LINEAR_Z = 4.0
-"""Up to here z-scores are passed on; beyond, their logarithm. In a large collection few sentences share a word
-with the question, so that the deviation is small, and the best z-score grows with the collection."""
+"""Z-scores up to this value are used as they are; beyond it they grow with the logarithm. In a large collection,
+few sentences share a word with the question: the deviation is small, and the best z-score grows with its size."""
 
 REACH = (1, 3, 8)
 """Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
@@ -24,7 +24,7 @@ _MOST_TIMES = 2**16 - 1
 
 
 class Postings(NamedTuple):
-    """The units that contain each word; never changed. 6 bytes a posting: a distinct word of a unit."""
+    """The units that contain each word; never changed. A posting, a distinct word of a unit, takes 6 bytes."""
 
     words: NDArray[np.int32]  # (distinct words,) numbers in a vocabulary, increasing
     stops: NDArray[np.int64]  # (distinct words + 1,): postings stops[i] to stops[i + 1] are those of words[i]
@@ -161,10 +161,10 @@ def _indexed(
     words_per_unit: NDArray[np.int32],
     text_stops: NDArray[np.int64],
 ) -> Postings:
-    """Sort postings by word; those of one word are in the order of their units already."""
+    """Sort postings by word; those of one word are already in the order of their units."""
     order = np.argsort(words, kind="stable")
     words = words[order]
-    first = np.flatnonzero(np.diff(words, prepend=np.int32(-1)))  # of the postings of each word
+    first = np.flatnonzero(np.diff(words, prepend=np.int32(-1)))  # the first posting of each word
     return Postings(
         words[first],
         np.append(first, len(words)).astype(np.int64),
@@ -184,21 +184,21 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: type[T]) -> NDArray[T]:
 
 
 class Moments(NamedTuple):
-    """Mean and deviation of the scores of all units."""
+    """Mean and standard deviation of the scores of all units."""
 
     mean: float
     spread: float
 
     @classmethod
     def of(cls, scores: NDArray[np.floating], least_units: int = 0) -> Self:
-        """Compute them with zeros added up to ``least_units``."""
+        """Compute them from scores, to which zeros are added until there are ``least_units``."""
         values = scores.astype(np.float64)
         n = max(len(values), least_units, 1)
         mean = values.sum() / n
         return cls(mean, np.sqrt((np.square(values - mean).sum() + (n - len(values)) * mean**2) / n))
 
     def standardize(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Z-scores; 0 if the units do not differ: (units,)."""
+        """Z-scores: (units,); 0 if all scores are equal."""
         values = scores.astype(np.float64)
         return np.zeros(len(values)) if self.spread < 1e-9 else (values - self.mean) / self.spread
 
@@ -206,7 +206,7 @@ class Moments(NamedTuple):
 def moments_of(scores: Sequence[NDArray[np.floating]], least_units: int) -> tuple[Moments, ...]:
     """The moments of the units' scores and of those of their surroundings, by `REACH`."""
     own, *around = scores
-    # equal surroundings, those of a short text, must score 0, so no zeros are added to them
+    # equal scores, as the surroundings in a short text have, must become 0, so no zeros are added to them
     least = [least_units if (np.abs(np.diff(values)) > 1e-9).any() else 0 for values in around]
     return Moments.of(own, least_units), *map(Moments.of, around, least)
 
@@ -214,19 +214,19 @@ def moments_of(scores: Sequence[NDArray[np.floating]], least_units: int) -> tupl
 def standardized_by(
     moments: Sequence[Moments], scores: Sequence[NDArray[np.float64]]
 ) -> list[NDArray[np.float64]]:
-    """The z-scores of each, by its moments: (units,)."""
+    """The z-scores of each array of scores, by its moments: (units,)."""
     return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]
 
 
 def tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Z-scores up to `_LINEAR_Z` as they are, larger ones by their logarithm."""
+    """Z-scores, of which those above `_LINEAR_Z` grow only with the logarithm."""
     result, large = z.copy(), z > _LINEAR_Z  # few are
     result[large] = _LINEAR_Z + np.log1p(z[large] - _LINEAR_Z)
     return result
 
 
 def rarity(counts: QueryCounts, least_units: int = 0) -> NDArray[np.float64]:
-    """Lucene's idf of each stem of the query among at least so many units, natural logarithm: (stems,)."""
+    """Lucene's idf of each stem of the query, as if among at least ``least_units`` units, in nats: (stems,)."""
     frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
     return np.log1p((max(counts.n_units, least_units) - frequency + 0.5) / (frequency + 0.5))
 
@@ -251,7 +251,7 @@ def bm25_scores(
     for stem, weight in enumerate(idf):
         own = counts.stems == stem
         units, times = counts.units[own], counts.times[own]
-        # a unit counts for those from its first to its last neighbour
+        # a unit counts for all units from its first to its last neighbour
         near = np.cumsum(np.bincount(first[units], times, n + 1) - np.bincount(stop[units], times, n + 1))
         touched = np.flatnonzero(near)
         scores[touched] += weight * near[touched] * (BM25_K1 + 1) / (near[touched] + saturation[touched])
@@ -260,7 +260,7 @@ def bm25_scores(
 
 @dataclass(frozen=True, slots=True)
 class TextStatistics:
-    """Statistics of a query over the texts of a collection, each as a whole."""
+    """Statistics of a query over the texts of a collection, each taken as a whole."""
 
     idf: NDArray[np.float64]  # (stems,) of the query: rarity among texts
     mean_words: float  # of a text
@@ -269,7 +269,7 @@ class TextStatistics:
 
 
 def text_statistics(counts: QueryCounts, unit_z: Sequence[NDArray[np.float64]]) -> TextStatistics:
-    """Compute them for a collection; arguments as in `text_scores`."""
+    """Compute the statistics of a query over whole texts; the arguments are those of `text_scores`."""
     texts = counts_of_texts(counts)
     idf = rarity(texts)
     mean, whole = bm25_scores(texts, idf)
@@ -291,7 +291,7 @@ def text_scores(
 
 
 def best_of_texts(counts: QueryCounts, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest of the values of each text's units, (units,), negative infinity without units: (texts,)."""
+    """The largest value, of ``values``, (units,), of each text; negative infinity without units: (texts,)."""
     stops = np.append(counts.text_starts, np.int64(counts.n_units))
     filled = np.flatnonzero(np.diff(stops))  # texts with units
     best = np.full(len(counts.text_starts), -np.inf)

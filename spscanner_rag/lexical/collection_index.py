@@ -35,18 +35,18 @@ def _best_units(asked: QueryOnWords) -> list[tuple[int, float]]:
 
 
 class CollectionIndex:
-    """Counts the words of every unit of a collection, and answers with statistics of a query. Thread-safe.
+    """Counts the words of every unit of a collection, and gives the statistics of a query. Thread-safe.
 
-    It takes 6 bytes a distinct word of a unit, 4 a unit and, in Python objects, some 200 a word of the vocabulary.
+    It takes 6 bytes per distinct word of a unit, 4 per unit and, in Python objects, some 200 per vocabulary word.
     """
 
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
-        self._stems = {ENGLISH: Stems(ENGLISH)}  # others once they are asked for
-        self._languages: dict[str, str] = {}  # of all texts, by key, in order
+        self._stems = {ENGLISH: Stems(ENGLISH)}  # those of other languages are made when needed
+        self._languages: dict[str, str] = {}  # key of a text -> its language, in order of the texts
         self._postings = merged([])
-        self._pending: list[Postings] = []  # of the last texts: kept apart until the index is asked
-        self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
+        self._pending: list[Postings] = []  # of the last texts; merged when the index is used
+        self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # rows of the vocabulary's words
         self._lock = threading.RLock()
 
     @classmethod
@@ -71,7 +71,7 @@ class CollectionIndex:
 
     @property
     def postings(self) -> Postings:
-        """The counts of all texts as they are now."""
+        """The current counts of all texts."""
         with self._lock:
             if self._pending:
                 self._postings, self._pending = merged([self._postings, *self._pending]), []
@@ -84,7 +84,7 @@ class CollectionIndex:
 
     @property
     def vocabulary(self) -> list[str]:
-        """All lowercase words ever counted, numbered in this order; new ones are appended."""
+        """All lowercase words that were ever counted, in the order of their numbers; new ones are appended."""
         with self._lock:
             return list(self._vocabulary)
 
@@ -93,21 +93,21 @@ class CollectionIndex:
         self.add_words(key, index_words(model_texts))
 
     def add_words(self, key: str, words: TextWords) -> None:
-        """As `add`, for a text whose words are indexed already."""
+        """Add a text whose words are already indexed; errors are those of `add`."""
         with self._lock:
             if key in self._languages:
-                raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
+                raise ValueError(f"the collection already has a text {key!r:.80}; remove it first")
             self._learn(words.vocabulary)
             numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
             self._pending.append(words.postings._replace(words=numbers[words.postings.words]))
             self._languages[key] = words.language
 
     def copy(self) -> Self:
-        """An index of the same texts, which no later change to this one touches. The counts are shared."""
+        """An index of the same texts, which later changes to this one do not affect. The counts are shared."""
         other = type(self)()
         with self._lock:
             other._postings, other._pending = self._postings, list(self._pending)
-            # The vocabulary only grows, so both use one, under one lock.
+            # The vocabulary only grows, so both share one, under one lock.
             other._vocabulary, other._stems, other._lock = self._vocabulary, self._stems, self._lock
             other._languages = dict(self._languages)
         return other
@@ -131,15 +131,15 @@ class CollectionIndex:
             return sorted(found, key=lambda language: (language != ENGLISH, language))
 
     def statistics(self, query: str, options: MatchOptions, language: str = ENGLISH) -> LexicalStatistics:
-        """Statistics of a query over all units, with the stems of a language; English if no text is in it."""
+        """Statistics of a query over all units, with the stems of a language, or English if no text has it."""
         language = language if language in self.languages else ENGLISH
         return lexical_scores(self.asked(query, options.vectors, language), options).statistics
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
-        """Keys and scores of the ``top`` texts that share a word with a query, best first, else oldest first.
+        """Keys and scores of the ``top`` texts that share a word with a query, best first, then oldest first.
 
-        The score is that of its best unit: the mean of the z-scores of its BM25 and of its surroundings' (3, 7, 17
-        units).
+        A text's score is that of its best unit: the mean of the z-scores of the BM25 of the unit and of its
+        surroundings (3, 7, 17 units).
         """
         with self._lock:
             asked = [self.asked(query, language=language) for language in self.languages]
@@ -188,7 +188,7 @@ class CollectionIndex:
         return type(self).from_arrays, (self.to_arrays(),)
 
     def asked(self, query: str, vectors: WordVectors | None = None, language: str = ENGLISH) -> QueryOnWords:
-        """A query and all texts as they are now, which later changes do not affect, in the stems of a language."""
+        """A query on all current texts, which later changes do not affect, with the stems of a language."""
         with self._lock:
             postings, vocabulary = self.postings, list(self._vocabulary)
             known = self._stems.setdefault(language, Stems(language))

@@ -1,15 +1,15 @@
 """The lexical channel: which words of a text also occur in the query, and BM25 scores per unit.
 
 A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
-the same; this channel tells it, and with word vectors also which words mean about the same. All is relative to the
-collection, the texts that the query is asked of: its units are BM25's documents.
+the same; this channel tells it, and with word vectors also which words mean about the same. Everything is relative
+to the collection, that is, the texts that are searched: its units are BM25's documents.
 
-In the soft match, with s(q, v) the similarity of a query word q and a text's word v (1 for words of the same stem;
-stop words match no others), and df(v) the number of units that contain v, a query word has
+In the soft match, s(q, v) is the similarity of a query word q and a text's word v (1 for words of the same stem;
+stop words match no others), df(v) the number of units that contain v, and n the number of units. A query word has
 
     df(q) = min(n, sum over v of s(q, v) df(v)),    idf(q) = ln(1 + (n - df(q) + 0.5) / (df(q) + 0.5))
 
-and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words.
+and a unit, or its surroundings, has the score sum over q of idf(q) times the largest s(q, v) of its words.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 
 
 _STEPS = (1, 2, 5)
-"""The widths 3, 7 and 17 of `REACH` as the largest of three windows of the width before, so far apart."""
+"""Windows of 3, 7 and 17 units (`REACH`) each consist of three windows of the width before, this far apart."""
 
 
 class SoftStatistics(NamedTuple):
@@ -66,8 +66,8 @@ class LexicalStatistics:
     mean_words: tuple[float, ...]  # of a unit and, by `REACH`, of its surroundings
     moments: tuple[Moments, ...]  # of their BM25 scores
     soft: SoftStatistics | None = None
-    language: str = ENGLISH  # that the query was cut and stemmed in
-    texts: TextStatistics | None = None  # those of whole texts, of a collection whose texts are compared
+    language: str = ENGLISH  # in which the query was cut and stemmed
+    texts: TextStatistics | None = None  # for a collection whose texts are compared as wholes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,18 @@ class LexicalMatch:
     """The lexical match of a query with a text.
 
     ``scores`` begin with the z-score of the unit's BM25 over the collection's units and, with ``surroundings``,
-    those of the text around it by `REACH`. With word vectors follow the same four of the soft match, and for both
-    the four scores as shares of the largest that could be reached. ``token_features`` are the similarity s of the
+    those of the text around it by `REACH`. With word vectors, the same four of the soft match follow, and then,
+    for both, the four scores as shares of the largest possible one. ``token_features`` are the similarity s of the
     token's word to the query word with the largest s * idf, that product over 5, whether the stem is the same, and
-    0 (in the query's own tokens the idf of their word over 5).
+    0 (for tokens of the query itself, the idf of their word over 5).
     """
 
     token_classes: NDArray[np.uint8]  # (text tokens,): 0 none, 1 to 5 by idf
     scores: NDArray[np.float32]  # (units, 1, 4 or 16)
     token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
     query_idf: NDArray[np.float64] | None = None  # (query words,) in the soft match, with word vectors
-    language: str = ENGLISH  # that the query was cut and stemmed in
-    text_score: float = 0.0  # of the whole text, less the best of the collection; 0 if texts are not compared
+    language: str = ENGLISH  # in which the query was cut and stemmed
+    text_score: float = 0.0  # of the whole text, minus the collection's best; 0 if texts are not compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class LexicalScores:
     """The scores of a query's words in every unit of a text or a collection."""
 
     counts: QueryCounts
-    statistics: LexicalStatistics  # that the scores are relative to
+    statistics: LexicalStatistics  # the scores are relative to these
     bm25: tuple[NDArray[np.float64], ...]  # (units,) each: of the unit and, by `REACH`, of its surroundings
     soft: NDArray[np.float64] | None = None  # (4, units) of the soft match
 
@@ -119,7 +119,7 @@ class LexicalScores:
 def lexical_scores(
     asked: QueryOnWords, options: MatchOptions, statistics: LexicalStatistics | None = None
 ) -> LexicalScores:
-    """Score a query in every unit of a text or a collection, by ``statistics`` or else by those of the units."""
+    """Score a query in every unit of a text or a collection, relative to ``statistics``, by default its own."""
     counts, least = asked.counts(), options.least_units
     idf = rarity(counts, least) if statistics is None else statistics.idf
     reaches = (0, *REACH) if options.surroundings else (0,)
@@ -150,8 +150,8 @@ def match_query(
 ) -> LexicalMatch:
     """Match a query with a text; by default the text is its own collection.
 
-    Tokens, (text tokens,), have positions in the joined model text, and the class of the word of their last
-    character. ``statistics`` are the query's over the collection, with the same options and in its language.
+    ``token_starts`` and ``token_ends``, (text tokens,), are positions in the joined model text; a token's class is
+    that of the word with its last character. ``statistics`` are the query's in the collection, by these options.
     """
     language = words.language if statistics is None else statistics.language
     asked = QueryOnWords.on_text(query, words, options.vectors, language)
@@ -176,7 +176,7 @@ def match_query(
         soft.T / max(statistics.soft.idf.sum(), 1e-9),
     ]
     weighted, similarity = best_of_words(asked, options.vectors, statistics.soft.idf)  # each (vocabulary,)
-    features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last ones are those of no word
+    features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)  # the last row is for no word
     features[:-1, :3] = np.stack([similarity, weighted / _IDF_SCALE, columns >= 0], axis=1)
     return replace(
         match,
@@ -205,9 +205,9 @@ def query_features(
 def of_tokens(
     values: NDArray[T], words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
 ) -> NDArray[T]:
-    """The value of the word that each token's last character is of: (tokens, ...).
+    """The value of the word that contains each token's last character: (tokens, ...).
 
-    ``values`` is (vocabulary + 1, ...), the last for no word.
+    ``values`` is (vocabulary + 1, ...); the last is for tokens without a word.
     """
     found = np.empty((len(token_starts), *values.shape[1:]), values.dtype)
     found[:] = values[-1]
@@ -223,9 +223,9 @@ def of_tokens(
 def soft_scores(
     asked: QueryOnWords, vectors: WordVectors, least_units: int = 0, idf: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Soft scores of every unit of some texts, with these idf or else those of the texts themselves.
+    """Soft scores of every unit of some texts, with the given idf or else that of these texts.
 
-    The idf, (query words,), and the scores of each unit and, by `REACH`, of the text around it: (4, units).
+    Returns the idf, (query words,), and the scores of each unit and of the text around it by `REACH`: (4, units).
     """
     n_units, starts = asked.postings.n_units, asked.postings.text_stops[:-1]
     n, units = max(n_units, least_units), np.arange(n_units)

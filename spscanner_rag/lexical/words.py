@@ -1,4 +1,4 @@
-"""The words of a text or a query, their stems, by the language of the text, and their vectors."""
+"""The words of a text or a query, their stems in the language of the text, and their vectors."""
 
 import re
 from array import array
@@ -16,7 +16,7 @@ from spscanner_rag.text.folding import fold_texts, folded
 from spscanner_rag.text.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS, STOP_WORDS_OF, language_of
 
 SIMILARITY_START: Final = 0.4
-"""Cosine up to which two words have nothing to do with each other: their similarity is 0."""
+"""Two words whose cosine is at most this have nothing to do with each other: their similarity is 0."""
 
 SIMILARITY_POWER: Final = 2
 """The similarity rises from 0 at `SIMILARITY_START` to 1 at a cosine of 1 with this power."""
@@ -26,8 +26,8 @@ UNKNOWN: Final = -1  # the row of a word that is not in the table
 _WORDS_AT_ONCE = 4096
 
 _WORD = re.compile(r"\w+")
-# In a run of Han and kana a word of two characters begins at each but the last; other words are as always. The
-# word is the group that matched: one of two characters reaches beyond its match.
+# In a run of Han and kana, a word of two characters begins at each character but the last; others are as usual.
+# The word is the group that matched: one of two characters extends beyond its match.
 _CJK_WORD = re.compile(
     rf"(?=([{CJK_CHARACTER}]{{2}})).|(?<![{CJK_CHARACTER}])([{CJK_CHARACTER}])|([^\W{CJK_CHARACTER}]+)"
 )
@@ -38,7 +38,7 @@ class WordVectors:
     """A table of words and their vectors of unit length: the row of ``vectors`` times its scale.
 
     ``words`` are in lower case, ``vectors`` (words, dimensions), int8, ``scales`` (words,); ``source`` names what
-    they were made with. ``ValueError`` for other arrays, an empty or double word, or a row without unit length.
+    made them. ``ValueError`` for other arrays, an empty or repeated word, or a row without unit length.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class WordVectors:
         return np.fromiter((self._rows.get(word, UNKNOWN) for word in words), np.int32)
 
     def of_rows(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Vectors of unit length, of rows of the table: (rows, dimensions)."""
+        """Vectors of unit length in the given rows of the table: (rows, dimensions)."""
         vectors: NDArray[np.float32] = self.vectors[rows].astype(np.float32) * self.scales[rows, None]
         return vectors
 
     def similarities_of_rows(
         self, question_rows: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
     ) -> NDArray[np.float32]:
-        """Similarity in meaning of words, from 0 to 1, 0 for unknown ones: (rows, question rows)."""
+        """Similarity of words in meaning, from 0 to 1, and 0 for unknown words: (rows, question rows)."""
         similar = np.zeros((len(rows), len(question_rows)), np.float32)
         asked, known = np.flatnonzero(question_rows >= 0), np.flatnonzero(rows >= 0)
         if not len(asked):
@@ -138,7 +138,7 @@ def _check_arrays(words: Sequence[str], vectors: NDArray[np.int8], scales: NDArr
     if not (np.abs(lengths - 1) < 0.01).all():  # NaN compares as false
         odd = int(np.argmin(np.abs(lengths - 1) < 0.01))
         raise ValueError(
-            f"the vector of {words[odd]!r} has length {lengths[odd]}; expected 1: NaN, infinity, or another scale"
+            f"the vector of {words[odd]!r} has length {lengths[odd]}; expected 1: NaN, infinity or a wrong scale"
         )
 
 
@@ -165,10 +165,10 @@ def index_words(
     between_pieces: Callable[[], None] = lambda: None,
     fold: bool = True,
 ) -> TextWords:
-    """Index the words of a text, given the ``model_text`` of its units; by default the words tell the language.
+    """Index the words of a text, given the ``model_text`` of its units; by default, detect the language from them.
 
-    They are folded, unless ``fold`` is false; in `languages.CJK` each two neighbouring characters are a word.
-    ``between_pieces`` is called every `_PIECE_CHARACTERS` or so, and may raise.
+    They are folded unless ``fold`` is false; in `languages.CJK`, any two neighbouring characters are a word.
+    ``between_pieces`` is called about every `_PIECE_CHARACTERS`, and may raise.
     """
     starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
     vocabulary: dict[str, int] = {}
@@ -204,7 +204,7 @@ def index_words(
 
 
 def words_apart(text: str) -> str:
-    """Text in `languages.CJK` as its words with white space between them, for what cuts words at white space."""
+    """The words of a text in `languages.CJK`, separated by spaces, for code that cuts words at white space."""
     return " ".join(
         match.group(match.lastindex or 0) for match in _CJK_WORD.finditer(text) if match.lastindex
     )
@@ -227,16 +227,16 @@ class Stems(dict[str, list[int]]):
 
 def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
     """Stems of lowercase words. Words of other languages mostly keep their form."""
-    snowball = ENGLISH if language == CJK else language  # which keeps Han and kana, and stems a foreign name
-    # a new one, since it is not thread-safe; without its cache, which costs more than stemming
+    snowball = ENGLISH if language == CJK else language  # English keeps Han and kana, and stems foreign names
+    # a new stemmer, since one is not thread-safe; without its cache, which costs more than stemming
     return list(Stemmer.Stemmer(snowball, 0).stemWords(words))
 
 
 @lru_cache(maxsize=16)  # one question is asked of many texts
 def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
-    """The distinct lowercase words of a query without stop words, in order; with them if it has no others.
+    """The distinct lowercase words of a query, in order, without stop words unless it has no other words.
 
-    Stop words are those of the text's ``language``, or the English ones if the query has more of those.
+    Stop words are those of the text's ``language``, or of English if the query has more of these.
     """
     matches = _WORDS.get(language, _WORD).finditer(folded(query))
     words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))
@@ -252,7 +252,7 @@ def query_stems(query: str, language: str = ENGLISH) -> tuple[str, ...]:
 
 
 def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
-    """Rows of lowercase words, (words,); stop words, and all of other languages than English, are unknown."""
+    """Rows of lowercase words: (words,); stop words and words of other languages than English are unknown."""
     if language != ENGLISH:
         return np.full(len(words), UNKNOWN, np.int32)
     return vectors.rows("" if word in STOP_WORDS else word for word in words)
@@ -266,14 +266,14 @@ class QueryOnWords:
     postings: Postings
     of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
     vocabulary: Sequence[str]
-    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
-    language: str = ENGLISH  # that the query is cut in, and whose stems `of_stem` has
+    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if already known
+    language: str = ENGLISH  # in which the query is cut and stemmed
 
     @classmethod
     def on_text(
         cls, query: str, words: TextWords, vectors: WordVectors | None = None, language: str | None = None
     ) -> Self:
-        """A query, and the words of one text, with the stems of a language: by default the text's own."""
+        """A query, and the words of one text, with the stems of a language, by default the text's own."""
         language, of_stem = language or words.language, words.of_stem
         if language != words.language:
             of_stem = Stems(language, words.vocabulary)
@@ -281,7 +281,7 @@ class QueryOnWords:
         return cls(query, words.postings, of_stem, words.vocabulary, rows, language)
 
     def columns(self) -> NDArray[np.int64]:
-        """The index of each word's stem among the query's, else -1: (vocabulary,)."""
+        """The index of each word's stem among the query's stems, or -1: (vocabulary,)."""
         columns = np.full(len(self.vocabulary), -1, np.int64)
         for column, stem in enumerate(query_stems(self.query, self.language)):
             columns[np.asarray(self.of_stem.get(stem, ()), np.int64)] = column
@@ -292,7 +292,7 @@ class QueryOnWords:
         return count_stems(self.postings, self.columns(), len(query_stems(self.query, self.language)))
 
     def similarities(self, vectors: WordVectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
+        """Yield, for some query words at a time, the index of the first and similarities: (vocabulary, some)."""
         rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
         words = query_words(self.query, self.language)
         query_rows, stems = rows_of(vectors, words, self.language), stems_of(list(words), self.language)

@@ -1,6 +1,6 @@
 """Choose the kernels that compute a model's layers, with the reason; let forked children compute.
 
-Kernels of another library than torch are modules that are imported by their names, each when it is first chosen.
+Kernels of other libraries than torch are modules, each of which is imported by name when it is first chosen.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ from spscanner_rag.text.extras import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
-INSTALL_TRITON = (  # without what only mamba-ssm's other models and its CUDA extensions need
+INSTALL_TRITON = (  # without the packages that only mamba-ssm's other models and its CUDA extensions need
     f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "
     "`MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install --no-build-isolation --no-deps mamba-ssm`"
 )
@@ -27,7 +27,7 @@ _MODULES = {
     "numba": "spscanner_rag.mamba2.kernels.numba.kernels",
     "mamba-ssm": "spscanner_rag.mamba2.kernels.triton.kernels",
 }
-"""Each has a function ``load_kernels``, which raises ``ImportError`` where something is missing."""
+"""Each module has a function ``load_kernels``, which raises ``ImportError`` if something is missing."""
 
 
 class BackendChoice(NamedTuple):
@@ -44,7 +44,7 @@ def check_backend(backend: object) -> None:
 
 
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Load a backend's kernels; "auto" is mamba-ssm on NVIDIA, numba on a CPU, where installed, else torch.
+    """Load a backend's kernels; "auto" is mamba-ssm on NVIDIA and numba on a CPU, if installed, else torch.
 
     Raises ``ValueError`` for an unknown backend or a device that its kernels do not run on, and ``ImportError``
     if a backend was asked for by name and cannot be loaded.
@@ -79,7 +79,7 @@ def load_kernels(backend: str) -> Kernels:
         raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
     try:
         kernels: Kernels = import_module(_MODULES[backend]).load_kernels()
-    except Exception as error:  # numba refuses to load beside a numpy that it does not know, for example
+    except Exception as error:  # for example, numba refuses to load with a numpy that it does not know
         if backend == "numba":
             raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
         raise
@@ -100,9 +100,9 @@ _alone = False  # whether this process was forked from one in which torch had co
 
 @cache
 def compute_in_forks() -> None:
-    """Let processes forked from this one compute with one thread; to be called before torch computes.
+    """Let processes forked from this one compute with one thread; call this before torch computes.
 
-    OpenMP keeps its threads for the next loop; a child does not have them, and would wait for them for ever.
+    OpenMP keeps its threads for the next loop; a child does not have them, and would wait for them forever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_compute_alone)

@@ -13,8 +13,8 @@ _TOP_FIELDS: Final = (
     "d_model n_layer vocab_size pad_vocab_size_multiple rms_norm residual_in_fp32 tie_embeddings norm_epsilon"
 ).split()
 
-# Keys that are read elsewhere, set initial weights, choose a kernel, or are descriptions that other tools add:
-# they do not change what trained weights compute.
+# Keys that are read elsewhere, set initial weights, choose a kernel, or are descriptions that other tools add.
+# They do not change what trained weights compute.
 _SSM_IGNORED: Final = frozenset(
     "layer d_ssm "  # read by `_refuse_other_layers`
     "conv_init A_init_range dt_min dt_max dt_init_floor use_mem_eff_path layer_idx process_group "
@@ -28,8 +28,8 @@ _TOP_IGNORED: Final = frozenset(
     "bos_token_id eos_token_id pad_token_id".split()
 )
 
-# Sizes of tensors are compared with the files, but these numbers are the size of none. Kernels hold a chunk in
-# fast memory; a time step of 1,000 empties any state; float32 must hold the limits of time steps.
+# Other sizes are compared with the tensors in the files, but no tensor has these. Kernels hold a chunk in fast
+# memory; a time step of 1,000 empties any state; the limits of time steps must fit float32.
 _LARGEST_CHUNK: Final = 2**16
 _LARGEST_LOW: Final = 1e3
 _LARGEST_HIGH: Final = 3e38
@@ -37,18 +37,18 @@ _LARGEST_HIGH: Final = 3e38
 
 @dataclass(frozen=True)
 class Mamba2Config:
-    """Sizes and switches of a Mamba-2 backbone; a value that does not fit is a ``ValueError`` that names the key.
+    """Sizes and switches of a Mamba-2 backbone; for an unusable value, ``ValueError`` names the key.
 
     Names and defaults: ``mamba_ssm/models/config_mamba.py`` and ``modules/mamba2.py`` of state-spaces/mamba.
     """
 
-    mixer: ClassVar[Any] = None  # the class of its layers, where it is not `Mamba2Mixer`
+    mixer: ClassVar[Any] = None  # the class of its layers, if it is not `Mamba2Mixer`
     d_model: int  # width of the residual stream
     n_layer: int
     vocab_size: int  # token ids are below this number
     pad_vocab_size_multiple: int = 8  # the embedding has `vocab_size` rows, rounded up to a multiple of this
     rms_norm: bool = True  # RMS norm before each block; layer norm is not supported
-    residual_in_fp32: bool = True  # keep the residual stream in float32 whatever the dtype of the weights
+    residual_in_fp32: bool = True  # keep the residual stream in float32, whatever the weights' dtype
     tie_embeddings: bool = True  # of the language-model head, which is never computed here
     norm_epsilon: float = 1e-5  # added to the mean square in every RMS norm; `mamba_ssm` always uses 1e-5
     d_state: int = 128  # size of the state of one channel
@@ -62,7 +62,7 @@ class Mamba2Config:
     dt_limit: tuple[float, float] = (0.0, math.inf)  # the time step is clamped to this after its softplus
     bias: bool = False  # in `in_proj` and `out_proj`
     conv_bias: bool = True
-    chunk_size: int = 256  # tokens per chunk of the fused kernels; changes the order of sums only
+    chunk_size: int = 256  # tokens per chunk of the fused kernels; changes only the order of sums
 
     def __post_init__(self) -> None:
         """Refuse invalid values; the message names the key of ``config.json``."""
@@ -118,9 +118,9 @@ class Mamba2Config:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> "Mamba2Config":
-        """Read the parsed object of a ``config.json``; keys that change no number are ignored.
+        """Read the parsed object of a ``config.json``; keys that do not affect the output are ignored.
 
-        Raises ``ValueError``, by name, for what would give other numbers than the original: Mamba-1 (a missing
+        ``ValueError`` names a key with which the output would differ from the original's: Mamba-1 (a missing
         ``ssm_cfg.layer``), attention layers, ``d_intermediate`` above 0, ``d_ssm``, layer norm, unknown keys.
         """
         for key in ("d_model", "n_layer", "vocab_size"):
@@ -134,7 +134,7 @@ class Mamba2Config:
             ("", config, _TOP_FIELDS, _TOP_IGNORED),
             ("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED),
         ):
-            for key in sorted(given.keys() - ignored - set(known)):  # it might change the numbers
+            for key in sorted(given.keys() - ignored - set(known)):  # these might change the output
                 expected = f"expected {', '.join(known)}"
                 raise ValueError(f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json; {expected}")
         top = {key: config[key] for key in _TOP_FIELDS if key in config}
@@ -173,7 +173,7 @@ def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) 
 
 
 def _checked_dt_limit(value: object) -> tuple[float, float]:
-    """Return two numbers, ``0 <= low <= high``, of which the second may be infinite."""
+    """Return two numbers, ``0 <= low <= high``; the second may be infinite."""
     if isinstance(value, list | tuple) and len(value) == 2 and all(type(v) in (int, float) for v in value):
         low, high = value
         if 0 <= low <= _LARGEST_LOW and low <= high and (high <= _LARGEST_HIGH or high == math.inf):

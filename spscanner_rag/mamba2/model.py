@@ -1,4 +1,4 @@
-"""The scanner's network: Mamba-2 blocks, a head that gives one logit per unit, and a state to continue from.
+"""The scanner's network: Mamba-2 blocks, a head with one logit per unit, and a state from which to continue.
 
 Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` without its language-model head (Dao and Gu
 2024). Weights may be bfloat16 or float32; decays, time steps, the SSM state and (with ``residual_in_fp32``) the
@@ -19,27 +19,27 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, Kernels, RMSNorm, ScanOperands
 
 MATCH_CLASSES = 7
-"""Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
-document, 6 a token of the query itself."""
+"""Rows of the match embedding: 0 for no match, 1 to 5 for a word that also occurs in the query, by its idf in the
+collection, 6 for a token of the query itself."""
 
 SURROUNDINGS = 3  # number of lexical scores of a unit's surroundings, in addition to its own score
-SOFT_FEATURES = 4  # numbers that say how well a token's word matches the query by the meaning of words
+SOFT_FEATURES = 4  # number of features of how well a token's word matches the query in meaning
 SOFT_SCORES = 12  # number of a unit's scores by the meaning of words, in addition to the lexical ones
-SOFT_START = 0.2  # first weight of a unit's own score by the meaning of words, whatever the hidden state
+SOFT_START = 0.2  # initial weight of a unit's own score by the meaning of words, whatever the hidden state
 
 _FEWEST_ROWS = 16
 _SIZES_PER_DOUBLING = 16
 
 
 class Projection(nn.Linear):
-    """A linear layer, with few different numbers of rows in bfloat16 on a CPU.
+    """A linear layer that pads its input to few different numbers of rows in bfloat16 on a CPU.
 
-    oneDNN compiles a product for every number of rows that it meets, in up to a millisecond, and keeps the last
+    oneDNN compiles a product for every number of rows that it sees, in up to a millisecond, and keeps the last
     thousand, up to a megabyte each: a server would grow by a gigabyte.
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(..., in_features) to (..., out_features)."""
+        """Map (..., in_features) to (..., out_features)."""
         if inputs.device.type != "cpu" or inputs.dtype != torch.bfloat16:
             return super().forward(inputs)
         rows = inputs.reshape(-1, inputs.shape[-1])
@@ -49,7 +49,7 @@ class Projection(nn.Linear):
 
 
 def filled(rows: int) -> int:
-    """The next of the numbers that products are made for: at most a sixteenth more, above `_FEWEST_ROWS`."""
+    """Round up to a number of rows that products are made for: at most a sixteenth more, above `_FEWEST_ROWS`."""
     step = max(_FEWEST_ROWS, (1 << max(0, rows - 1).bit_length()) // (2 * _SIZES_PER_DOUBLING))
     return -(-rows // step) * step
 
@@ -62,7 +62,7 @@ class LayerState(NamedTuple):
 
 
 ScanState = tuple[LayerState, ...]
-"""The memory that the model's layers have of earlier tokens: its size does not depend on their number."""
+"""The memory that the model's layers have of earlier tokens; its size does not depend on the number of tokens."""
 
 Positions = tuple[Tensor, Tensor]
 """Row indices and token indices of positions in (batch, tokens): both (units,), int64."""
@@ -72,7 +72,7 @@ class Backbone(nn.Module):
     """Embedding, residual blocks and final norm."""
 
     recomputes = False
-    """True: training keeps only the input of each block, and computes the rest again for the gradients."""
+    """If True, training keeps only the input of each block, and computes the rest again for the gradients."""
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Backbone(nn.Module):
             # of the last layer, only the outputs at the requested positions are used
             inputs = residual, before, sequence_index, at if number == last else None
             if self.recomputes and torch.is_grad_enabled():
-                # there is nothing random whose state would have to be kept
+                # nothing is random, so no random state has to be kept
                 residual, layer_state = checkpoint(
                     layer, *inputs, use_reentrant=False, preserve_rng_state=False
                 )
@@ -168,19 +168,19 @@ class Mamba2Mixer(nn.Module):
 
 
 def first_steps(count: int) -> Tensor:
-    """Initial biases of time steps, of which softplus makes steps log-uniform in [0.001, 0.1], as in mamba-ssm."""
+    """Initial biases of time steps; softplus of them is log-uniform in [0.001, 0.1], as in mamba-ssm."""
     dt = torch.exp(torch.empty(count).uniform_(math.log(0.001), math.log(0.1)))
     return dt + torch.log(-torch.expm1(-dt))
 
 
 class ScannerModel(nn.Module):
-    """Token ids to hidden states, hidden states at unit ends to relevance logits.
+    """Maps token ids to hidden states, and hidden states at unit ends to relevance logits.
 
-    Beside the backbone: ``match_embedding`` adds an embedding of the token's match class to its own;
-    ``lexical_prior`` a unit's lexical score, times a learned weight, to its logit; ``surroundings`` the scores of
-    its surroundings, each times a weight that depends on the unit's hidden state; ``soft`` numbers of matches by
-    meaning, through a learned layer, to the embedding, and further scores to the logit. Surroundings need the
-    prior, and soft the other three. Without ``head`` there are only hidden states.
+    Optional parts: ``match_embedding`` adds an embedding of a token's match class to the token's embedding;
+    ``lexical_prior`` adds a unit's lexical score, times a learned weight, to its logit; ``surroundings`` adds the
+    scores of its surroundings, with weights that depend on the unit's hidden state; ``soft`` adds features of
+    matches by meaning, through a learned layer, to the embedding, and further scores to the logit. Surroundings
+    need the prior, and soft the other three. Without ``head`` there are only hidden states.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class ScannerModel(nn.Module):
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
-        """Compute with these kernels from now on; a new model computes in plain torch."""
+        """Compute with these kernels from now on; a new model computes with plain torch."""
         self.kernels = kernels
         for block in self.backbone.layers:
             mixer: Any = block.mixer
@@ -240,14 +240,14 @@ class ScannerModel(nn.Module):
         sequence_index: Tensor | None = None,
         at: Positions | None = None,
     ) -> tuple[Tensor, ScanState]:
-        """Read tokens, (batch, tokens), from the beginning or from where ``state``, never changed, left off.
+        """Read tokens, (batch, tokens), from the beginning or after ``state``, which does not change.
 
-        Returns hidden states after the final norm, (batch, tokens, d_model), and the state for the tokens that
-        follow; with ``at``, two arrays of (units,), int64, only their hidden states, (units, d_model).
+        Returns the hidden states after the final norm, (batch, tokens, d_model), and the state for the tokens that
+        follow. With the positions ``at``, it returns only their hidden states, (units, d_model).
         ``match_classes``, (batch, tokens), and ``match_features``, (batch, tokens, `SOFT_FEATURES`), are needed
         exactly when the model has these parts, else ``ValueError``. ``sequence_index``, (batch, tokens), int32,
-        for kernels that pack, numbers the sequences of a row, not decreasing: 0 continues from ``state``, the
-        others start from zeros.
+        for kernels that pack, numbers the sequences of a row, not decreasing: sequence 0 continues from ``state``,
+        the others start from zeros.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(
@@ -262,7 +262,7 @@ class ScannerModel(nn.Module):
     def embedded(
         self, input_ids: Tensor, match_classes: Tensor | None, match_features: Tensor | None
     ) -> Tensor:
-        """Token embeddings, to which the parts of the lexical channel are added: (batch, tokens, d_model)."""
+        """Token embeddings, with those of the lexical channel added: (batch, tokens, d_model)."""
         embedded = self.backbone.embedding(input_ids)
         for name, given, part_name, part in (
             ("match_classes", match_classes, "match embedding", self.match_embedding),

@@ -1,7 +1,7 @@
 """Read token sequences of any length in segments, and return the logits at given positions.
 
 Only the `ScanState` is carried from segment to segment, so memory does not grow with length. Sequences of similar
-length share a step, padded; kernels that pack read all one after the other in one row, without padding.
+length share a step, padded; kernels that pack read all sequences in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
 
 AfterStep = Callable[[int], None] | None
-"""Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
+"""Called after each step with the number of tokens read in it; an exception that it raises ends the reading."""
 
 PADDING_SHARE = 0.125
-"""At most this share of a step's tokens is padding: sequences that differ more in length share no step."""
+"""Maximum share of padding in a step's tokens: sequences that differ more in length do not share a step."""
 
 _KEPT_BLOCK = 32 * 2**20 - 2**16
-"""Bytes, just below the largest block from which glibc learns (`DEFAULT_MMAP_THRESHOLD_MAX`)."""
+"""Bytes, just below the largest block that raises glibc's threshold (`DEFAULT_MMAP_THRESHOLD_MAX`)."""
 
 
 class TokenSequence(NamedTuple):
@@ -40,7 +40,7 @@ def read_logits(
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    All sequences or none have match classes, features and priors. ``after_step`` does not count padding.
+    Either all sequences or none have match classes, features and priors. ``after_step`` does not count padding.
     """
     compute_in_forks()
     if model.kernels.packs:
@@ -60,7 +60,7 @@ def read_logits(
 
 
 def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
-    """Indices of sequences read together, longest first: padding within `PADDING_SHARE`, tokens within a step."""
+    """Groups of indices of sequences to read together, longest first, within `PADDING_SHARE` and one step."""
     groups: list[list[int]] = []
     longest = total = 0
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -76,7 +76,7 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
 
 
 class Batch(NamedTuple):
-    """Sequences laid out in rows for the model: one after the other in one row, or each in its own, padded."""
+    """Sequences laid out for the model: all in one row, one after the other, or each in a padded row."""
 
     input_ids: NDArray[np.int64]  # (rows, tokens)
     match_classes: NDArray[np.int64] | None  # (rows, tokens)
@@ -85,7 +85,7 @@ class Batch(NamedTuple):
     at: tuple[NDArray[np.int64], NDArray[np.int64]]  # rows and tokens of the units: each (units,)
     starts: NDArray[np.int64]  # (sequences,) the first token of each in its row
     stops: NDArray[np.int64]  # (sequences,)
-    numbers: NDArray[np.int32] | None  # (tokens,) the number of each token's sequence, where they share a row
+    numbers: NDArray[np.int32] | None  # (tokens,) the number of each token's sequence, if they share a row
 
     @classmethod
     def of(cls, sequences: Sequence[TokenSequence], *, packed: bool) -> Self:
@@ -124,7 +124,7 @@ class Batch(NamedTuple):
 def _read_batch(
     model: ScannerModel, batch: Batch, segment_tokens: int, after_step: AfterStep
 ) -> NDArray[np.float32]:
-    """Logits of all units, (units,). They stay on the device, so that no step waits for the one before."""
+    """Logits of all units, (units,). They stay on the device, so that no step waits for the previous one."""
     rows, width = batch.input_ids.shape
     step = max(1, segment_tokens // rows)
     state: ScanState | None = None
@@ -184,10 +184,10 @@ def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc's malloc keep freed blocks of up to 32 MB: clearing new pages took a third of a scan's time.
+    """Make glibc's malloc keep freed blocks of up to 32 MB: clearing new pages took a third of a scan's time.
 
-    It raises its limit to the size of a larger block that is freed; this one is never written to, so takes no
-    memory.
+    When a larger block is freed, malloc raises its limit to that size. The block here is never written to, so it
+    takes no memory.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

@@ -17,7 +17,7 @@ falls. 64 was the fastest on a CPU for 24 heads with headdim 64 and d_state 128.
 
 SMALLEST_LOG_DECAY = -40.0
 """Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum but keeps products from being
-denormal numbers, with which a CPU computes many times slower."""
+denormal numbers, with which a CPU computes many times more slowly."""
 
 
 def ssd_chunked(
@@ -30,13 +30,13 @@ def ssd_chunked(
     initial_state: Tensor,
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> tuple[Tensor, Tensor]:
-    """The SSD operator by blocks: matrix products inside a block, a recurrence between blocks.
+    """Compute the SSD operator by blocks: matrix products inside a block, a recurrence between blocks.
 
     ``x`` is (batch, tokens, heads, headdim); ``dt``, (batch, tokens, heads), float32, the time steps after bias,
     softplus and clamping; ``A``, (heads,), float32, the negative decay rates; ``B`` and ``C``, (batch, tokens,
     groups, d_state), are shared by ``heads / groups`` consecutive heads; ``D``, (heads,) or (heads, headdim), are
     skip weights. Returns y, of the shape and dtype of ``x``, and the state, (batch, heads, headdim, d_state),
-    float32, after the last token. ``chunk_tokens`` changes rounding and speed only.
+    float32, after the last token. ``chunk_tokens`` changes only rounding and speed.
     """
     batch, tokens, heads, headdim = x.shape
     groups, d_state = B.shape[2:]

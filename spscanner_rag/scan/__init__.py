@@ -1,1 +1,1 @@
-"""Queries on texts become logits: texts are prepared, grouped and read by the model."""
+"""Turn queries on texts into logits: prepare texts, group them, and read them with the model."""

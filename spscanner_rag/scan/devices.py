@@ -1,4 +1,4 @@
-"""Devices: which one a model runs on, with which dtype, how many tokens at once and how many threads."""
+"""Choose the device and dtype of a model, how many tokens it reads at once, and how many threads compute."""
 
 import math
 import os
@@ -20,7 +20,7 @@ SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
 the minimum; narrow models read more (`default_segment_tokens`)."""
 
 WORTH_ROUNDING = 1.25
-"""On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and where both are about as fast,
+"""On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and if both were about as fast,
 the choice, and with it the scores, would change from one process to the next."""
 
 _CPU_PROJECTION = 2**22
@@ -49,7 +49,7 @@ def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto
 
 
 def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
-    """Raise ``ValueError`` for a device or dtype that no machine has; no device is asked, as forks need."""
+    """Raise ``ValueError`` for a device or dtype that no machine has; touch no device, for the sake of forks."""
     _named_device(device)
     _named_dtype(dtype)
 
@@ -115,16 +115,16 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
 
 @cache
 def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
-    """GFLOP per second of a matrix product in each dtype, measured once in a process, in some 20 ms.
+    """GFLOP per second of a matrix product in each dtype, measured once per process, in some 20 ms.
 
-    A processor's flags do not say whether its native product is faster: without AMX, bfloat16 may take twice as
+    A processor's flags do not show whether its native product is faster: without AMX, bfloat16 may take twice as
     long.
     """
     operands = [
         (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))
         for dtype in dtypes
     ]
-    # What other programs take does not count; but Windows counts a thread's own time in steps of 16 ms.
+    # Time of other programs does not count; but Windows counts a thread's own time in steps of 16 ms.
     clock = time.perf_counter if os.name == "nt" else time.thread_time
     seconds = [float("inf")] * len(dtypes)
     with torch.inference_mode():
@@ -145,9 +145,9 @@ def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
 
 
 def use_threads(threads: int | None = None) -> int:
-    """Set, and return, the threads of torch and numba in this process; default: torch's, at most `usable_cores`.
+    """Set and return the threads of torch and numba in this process; default: torch's, at most `usable_cores`.
 
-    A process that was forked after a model was loaded computes with one. Below 1 is a ``ValueError``.
+    A process that was forked after a model was loaded computes with one thread. Below 1 is a ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
@@ -160,13 +160,13 @@ def use_threads(threads: int | None = None) -> int:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """The physical cores that this process may use, at least 1; ``root`` is where the system's files are.
+    """Number of physical cores that this process may use, at least 1; ``root`` has the system's files.
 
-    Its affinity counts, and on Linux the time that its control groups allow, rounded up: of version 1 only those
-    that a container sees as its own.
+    The limits are its affinity and, on Linux, the time that its control groups allow, rounded up; of version 1
+    only the group that a container sees as its own.
     """
     cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    # the logical processors of one core share a text; a system without it counts them all
+    # logical processors of one core have the same content in this file; without the file, all are counted
     siblings = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     cores = len({_content(root / siblings.format(cpu)) or str(cpu) for cpu in cpus})
     quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
@@ -174,17 +174,17 @@ def usable_cores(root: Path = Path("/")) -> int:
 
 
 def _limits(root: Path) -> Iterator[str]:
-    """What the control groups that this process is in say of the time of processors and its period."""
+    """The limits of this process's control groups: processor time and its period."""
     groups = root / "sys/fs/cgroup"
     yield " ".join(_content(groups / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     lines = _content(root / "proc/self/cgroup").splitlines()
     own = Path(next((line[3:] for line in lines if line.startswith("0::")), "").strip("/"))
-    for part in (own, *own.parents):  # in a container only the innermost may be there
+    for part in (own, *own.parents):  # a container may have only the innermost
         yield _content(groups / part / "cpu.max")
 
 
 def _quota(limit: str) -> float:
-    """Processor time for each unit of time; 0 where there is no limit."""
+    """Processor time per unit of time; 0 if there is no limit."""
     try:
         quota, period = map(int, limit.split())
         return quota / period

@@ -29,14 +29,14 @@ PASSES_AHEAD = 16  # texts are prepared until they fill this many forward passes
 
 
 class ScanRequest(NamedTuple):
-    """A query on a text; ``units`` replace the segmenter's, and ``collection`` the text's own words."""
+    """A query on a text; ``units`` replace the segmenter's, and ``collection`` the words of the text alone."""
 
     query: str
     text: str
     units: Sequence[Unit] | None = None
     collection: CollectionIndex | None = None
-    document: Located | None = None  # with the text's places
-    prepared: PreparedText | None = None  # the text with these units, if it was read for a question before
+    document: Located | None = None  # has the places of the text's characters
+    prepared: PreparedText | None = None  # the text with these units, if an earlier question prepared it
 
 
 class Scored(NamedTuple):
@@ -48,7 +48,7 @@ class Scored(NamedTuple):
     answerable: float | None = None
 
     def result(self, count_tokens: CountTokens) -> ScanResult:
-        """The same for users; ``count_tokens`` counts the tokens of its budgets."""
+        """The result for users; ``count_tokens`` counts tokens for its budgets."""
         return ScanResult(
             self.request.query,
             self.request.text,
@@ -63,7 +63,7 @@ class Scored(NamedTuple):
 
 
 LONGEST_QUESTION = 4000
-"""Characters. A longer question on a shorter text is taken for the two exchanged by mistake."""
+"""Characters. If a longer question comes with a shorter text, the two are taken to be swapped by mistake."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Pipeline:
     segment_tokens: int  # per forward pass
 
     def request(self, query: object, text: object, units: Sequence[Unit] | None = None) -> ScanRequest:
-        """Check a query and a text; raises ``TypeError`` and ``ValueError`` as `Scanner.scan`."""
+        """Check a query and a text; raises ``TypeError`` and ``ValueError`` like `Scanner.scan`."""
         query = check_query(query)
         if not isinstance(text, str):
             raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
@@ -116,7 +116,7 @@ class Pipeline:
         return ScanRequest(query, str(text), units)
 
     def request_of(self, pair: object) -> ScanRequest:
-        """Check a pair of query and text, and that they are not exchanged; a document with blocks is cut here."""
+        """Check a pair of query and text, and that they are not swapped; cut a document that has blocks."""
         if isinstance(pair, ScanRequest):
             return pair
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -131,8 +131,8 @@ class Pipeline:
         if LONGEST_QUESTION < len(request.query) > len(request.text) > 0:
             raise ValueError(
                 f"the query has {len(request.query):,} characters and the text {len(request.text):,}; expected "
-                "the question first and then the text: exchange them (a query that is meant to be longer than its "
-                "text can be scored with score_units)"
+                "the question first and then the text: exchange them (if the query is meant to be longer than the "
+                "text, use score_units)"
             )
         return request
 
@@ -143,7 +143,7 @@ class Pipeline:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> Generator[Scored, None, None]:
-        """Logits of every request, in order; consecutive ones on one text prepare it once."""
+        """Yield the logits of every request, in order; consecutive requests on one text prepare it once."""
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
@@ -175,7 +175,7 @@ class Pipeline:
             yield request, asked
 
     def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
-        """The requests as one collection, if a lexical channel needs one; each text is cut and counted once."""
+        """Make the requests one collection, if a lexical channel needs one; each text is cut and counted once."""
         if not self.reading.lexical:
             return list(requests)
         cuts: dict[str, Sequence[Unit]] = {}  # by text
@@ -218,7 +218,7 @@ class Pipeline:
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
-    """Raise ``ValueError`` for an unknown segmenter, or a number of tokens that is no integer of at least 1."""
+    """Raise ``ValueError`` for an unknown segmenter, or numbers of tokens that are not integers of at least 1."""
     for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
         given = tokens is not None and not isinstance(tokens, CheckpointDefault)
         if given and (type(tokens) is not int or tokens < 1):

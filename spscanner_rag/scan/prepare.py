@@ -35,16 +35,16 @@ QUESTION_CLASS = 6  # match class of the question's own tokens
 
 @dataclass(frozen=True)
 class PreparedText(TokenizedText):
-    """A tokenized text that keeps the index of its words: everything that does not depend on the question."""
+    """A tokenized text with the index of its words: everything that does not depend on the question."""
 
     @cached_property
     def words(self) -> TextWords:
         """The words of the units."""
-        return index_words(self.sentences, fold=False)  # folded before
+        return index_words(self.sentences, fold=False)  # already folded
 
     @property
     def sentences(self) -> list[str]:
-        """What an encoder reads: the units' text."""
+        """The texts of the units, as an encoder reads them."""
         return [unit.model_text for unit in self.units]
 
 
@@ -54,19 +54,19 @@ class QueryOnText:
 
     text: PreparedText
     question_ids: NDArray[np.int32]  # (question tokens,)
-    # The question is repeated after the first unit's end token that comes at least this many text tokens after the
-    # question; None: never.
+    # The question is repeated after the first end token of a unit that comes at least this many text tokens after
+    # the last repetition; None: never.
     repeat_every: int | None = None
     match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
     match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
-    offset: float = 0.0  # added to every logit: what the whole text loses to the best of its collection
-    cosines: NDArray[np.float32] | None = None  # (units,) of the question with each; None without an encoder
+    offset: float = 0.0  # added to every logit: how far the whole text is behind the best of its collection
+    cosines: NDArray[np.float32] | None = None  # (units,) of the question and a unit; None without an encoder
     weights: MeaningWeights | None = None  # of the cosines
 
     def logits(self, scanner: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The units' logits, from those that the model read, each (units,)."""
+        """The units' final logits, from those of the model, each (units,)."""
         if self.cosines is None or self.weights is None:
             return scanner + np.float32(self.offset)
         return self.weights.logits(scanner, self.cosines) + np.float32(self.weights.texts * self.offset)
@@ -102,13 +102,13 @@ class QueryOnText:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reads any text as a checkpoint was trained to."""
+    """Reads any text as a checkpoint was trained to read it."""
 
     tokenizer: Tokenizer
     segmenter: Segmenter
     settings: ScannerSettings
     word_vectors: WordVectors | None = None
-    meaning: Meaning | None = None  # whose cosines count beside the model's logits
+    meaning: Meaning | None = None  # its cosines count in addition to the model's logits
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
@@ -135,7 +135,7 @@ class Reading:
         rule: EndRule = "last_character" if self.folds else "contained"  # on which token a unit's logit sits
         tokenized = tokenize_units(self.tokenizer, units, rule, between_pieces=between_pieces)
         prepared = PreparedText(**vars(tokenized))
-        if self.lexical:  # now, where the caller can stop it; the cached property looks for it there
+        if self.lexical:  # now, because `between_pieces` can stop it; `words` is then cached
             words = index_words(prepared.sentences, between_pieces=between_pieces, fold=False)
             vars(prepared)["words"] = words
         return prepared
@@ -143,7 +143,7 @@ class Reading:
     def folded_units(
         self, text: str, units: Sequence[Unit] | None, between_pieces: Callable[[], None]
     ) -> Sequence[Unit]:
-        """The units of a text, cut unless they are given, as the model and an encoder read them."""
+        """The units of a text as the model and an encoder read them; the text is cut if no units are given."""
         units = self.cut(text, between_pieces) if units is None else units
         return fold_units(units) if self.folds else units
 
@@ -172,7 +172,7 @@ class Reading:
 
     @property
     def folds(self) -> bool:
-        """True unless texts are read as a published scanner reads them: letter by letter as they are."""
+        """True unless texts are read unchanged, as a published scanner reads them."""
         return self.settings.segmenter != "reference"
 
     @property

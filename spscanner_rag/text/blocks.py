@@ -1,12 +1,12 @@
 """Units of a document with structure: headings are read, not scored; fences and rows of tables are units.
 
-What is "read" is in a unit's ``model_text``, and only what is scored is in its span:
+A unit's ``model_text`` has all that is read; its span has only what is scored:
 
 - A heading is read before the sentence that follows it.
 - A row of a table is read after the header of its table, and is a unit.
-- A turn of talk is a unit; a long one is cut into sentences, each read after its time and speaker.
+- A turn of a conversation is a unit; a long one is cut into sentences, each read after its time and speaker.
 - A fence (code) is a unit; a long one is cut at its lines.
-- An item of a list is cut into sentences on its own, as a paragraph is.
+- An item of a list is cut into sentences separately, like a paragraph.
 """
 
 import re
@@ -16,21 +16,21 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from spscanner_rag.text.units import Unit, between, cut_long, trimmed
 
-LONGEST_UNIT = 1_000  # a longer fence or row, in characters, is cut, as a sentence is
+LONGEST_UNIT = 1_000  # characters; a longer fence or row is cut, as a sentence is
 LONGEST_TURN = 300
-"""A longer turn, in characters, is cut into its sentences: most of a long turn that answers is not the answer."""
+"""Characters. A longer turn is cut into sentences: most of a long turn that has an answer is not the answer."""
 
 LONGEST_READ_WITH = 600
-"""At most so many characters of headings are read before a sentence, and of a header before a row. Without a
-bound, a page of nothing but headings would be one unit."""
+"""Maximum number of characters of headings read before a sentence, and of a header before a row. Without it, a
+page of nothing but headings would be one unit."""
 
 LEAST_HEADER, HEADER_SHARE = 60, 4
-"""A row also reads no more of its header than so many characters and times its own length: of a table of many
-short rows, the header would be most of what is read."""
+"""Of its header, a row reads at most the first number of characters plus the second times its own length. In a
+table of many short rows, the header would otherwise be most of what is read."""
 
 BlockKind = Literal["heading", "item", "fence", "header", "row", "turn"]
-"""A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
-header of a table; a row of a table, or another record; a turn of talk."""
+"""A heading; a separate paragraph, such as an item of a list; code or other text that is not prose; the header of
+a table; a row of a table, or another record; a turn of a conversation."""
 
 _LINE = re.compile("[^\n]+")
 LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -51,14 +51,14 @@ _TURNS = (  # the ways in which a turn begins, with groups "time" and "name"
     re.compile(rf"[\[(]?(?P<time>{_TIME})[\])]?(?=\s|$)"),
 )
 _UNTIMED = re.compile(rf"(?P<name>{NAME}):[ \t]+(?=\S)")
-_LOOKED_AT = 200  # lines of a text
-_FEWEST = 3  # turns of talk
+_LOOKED_AT = 200  # lines of a text that decide whether it has turns
+_FEWEST = 3  # minimum number of turns
 _SHARE, _TIMED_SHARE, _UNTIMED_SHARE = 0.2, 0.5, 0.6
-"""Of the lines that begin a turn: with time and speaker, with a time, with a speaker."""
+"""Minimum shares of lines that begin a turn: with time and speaker, with a time, with a speaker."""
 
 
 class Block(NamedTuple):
-    """A stretch of a text that is no running text. The blocks of a text are in order and disjoint."""
+    """A stretch of a text that is not running text. The blocks of a text are in order and disjoint."""
 
     start: int
     end: int
@@ -85,8 +85,8 @@ class StructuredText(Protocol):
 def segment_blocks(text: str, blocks: Iterable[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:
     """Cut a text with blocks, in order and disjoint, into units; ``cut`` cuts running text.
 
-    Spans leave out headings and headers of tables that something follows. The joined ``model_text`` is the text,
-    but for the headers of tables, which every row after the first repeats, where that of ``cut`` is.
+    Spans leave out headings and headers of tables if something follows them. The joined ``model_text`` is the
+    text if that of ``cut`` is, except that every row after the first repeats the header of its table.
     """
     units = _Units(text, cut)
     cursor = 0
@@ -108,12 +108,12 @@ def segment_blocks(text: str, blocks: Iterable[Block], cut: Callable[[str], Sequ
 
 
 class _Units:
-    """Collects units; what was read and not scored waits for the next one."""
+    """Collects units; text that is read but not scored waits for the next unit."""
 
     def __init__(self, text: str, cut: Callable[[str], Sequence[Unit]]) -> None:
         self.text, self.cut = text, cut
         self.found: list[Unit] = []
-        self.waits_from = 0  # everything before is in a unit
+        self.waits_from = 0  # all text before this offset is in a unit
         self.waits_to = 0
         self.waiting_header = -1  # start of the header that waits
 
@@ -126,7 +126,7 @@ class _Units:
         waiting = self._taken(start)
         edges = (self.found[-1].model_text[-1:] if self.found else " ", (waiting + units[0].model_text)[:1])
         if not any(map(str.isspace, edges)):
-            waiting = "\n" + waiting  # no word joins two stretches; a segmenter may trim the white space
+            waiting = "\n" + waiting  # so that no word joins two stretches: a segmenter may trim white space
         for number, unit in enumerate(units):
             read = waiting + unit.model_text if not number else unit.model_text
             self.found.append(Unit(start + unit.start, start + unit.end, read))
@@ -164,7 +164,7 @@ class _Units:
         self.waits_from, self.waiting_header = read, -1
 
     def finished(self) -> list[Unit]:
-        """All units; a heading that nothing follows is one, and so is a header of a table without rows."""
+        """All units, also of headings that nothing follows and of headers of tables without rows."""
         self.waits_to = len(self.text)
         self._score_waiting()
         left = self.text[self.waits_from :]
@@ -173,7 +173,7 @@ class _Units:
         return self.found
 
     def _taken(self, start: int) -> str:
-        """The text that waits before an offset, no longer than is read with a sentence."""
+        """The waiting text before an offset, of at most `LONGEST_READ_WITH` characters."""
         if start - self.waits_from > LONGEST_READ_WITH:
             self._score_waiting()
         waiting = self.text[self.waits_from : start]
@@ -181,7 +181,7 @@ class _Units:
         return waiting
 
     def _score_waiting(self) -> None:
-        """Make units of what waits, since nothing follows it or it is too long."""
+        """Make units of the waiting text, because nothing follows it or it is too long."""
         span = trimmed(self.text, self.waits_from, self.waits_to)
         if span is None:
             return
@@ -195,7 +195,7 @@ class _Units:
 
 
 def turns_of(text: str) -> tuple[Block, ...]:
-    """The turns of a plain text that is a transcript or a chat; none of any other text."""
+    """The turns of a plain text that is a transcript or a chat; none for any other text."""
     lines = [match[0].strip() for match in islice(LINE.finditer(text), _LOOKED_AT)]
     lines = [line for line in lines if line]
     timed = [next((number for number, way in enumerate(_TURNS) if way.match(line)), None) for line in lines]
@@ -212,7 +212,7 @@ def turns_of(text: str) -> tuple[Block, ...]:
 
 
 def _turns(text: str, ways: Sequence[re.Pattern[str]]) -> Iterator[Block]:
-    parts: list[Block] = []  # of the turn that is open; without times, a blank line ends a part
+    parts: list[Block] = []  # parts of the current turn; without times, a blank line ends a part
     ended = False
     for line in LINE.finditer(text):
         content = line[0].strip()

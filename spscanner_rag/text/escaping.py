@@ -1,4 +1,4 @@
-"""Escape text for every kind of output: what cannot be seen as Python escapes, markup and formulas as plain text.
+"""Escape text for every kind of output: invisible characters as Python escapes, markup and formulas as plain text.
 
 Everything that writes text of a document, or a name from a file or a command line, uses one of these: `one_line`
 or `unbroken` for a terminal, `escaped` for HTML, `markdown_text`, `markdown_code`, `csv_cell`.
@@ -9,8 +9,8 @@ import html
 import re
 from contextlib import suppress
 
-# What a terminal or a page would act on instead of showing: control characters other than tab and line
-# feed, bidirectional characters, line separators, lone surrogates; and what shows as nothing: format characters,
+# Characters that a terminal or a page would act on instead of showing: control characters other than tab and line
+# feed, bidirectional characters, line separators, lone surrogates; and invisible ones: format characters,
 # fillers, soft hyphens, tags, ideographic variation selectors. The joiners and selectors that emoji need stay.
 _UNSHOWABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"

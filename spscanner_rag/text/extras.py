@@ -1,11 +1,11 @@
-"""What to type where a package of an extra is missing: the one place that says how this package is installed."""
+"""Tell how to install the missing package of an extra: the only place that says how this package is installed."""
 
 from importlib import import_module
 from typing import Any
 
 
 def install_line(extra: str) -> str:
-    """What to type for an extra. The package is on no index yet, so this works in a clone of the repository."""
+    """The command that installs an extra, in a clone of the repository, since the package is on no index yet."""
     return f'pip install ".[{extra}]" in a clone of spscanner-rag'
 
 

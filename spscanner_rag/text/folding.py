@@ -1,9 +1,9 @@
-"""Words that look alike are read alike: one spelling for what Unicode, typesetting and fonts write in several.
+"""Read words that look alike in one spelling, where Unicode, typesetting and fonts have several.
 
 Only what is read changes, never a span. `fold_texts` is for the texts of a document, `folded` for a question:
 
-- Characters that show as nothing go (soft hyphens, zero-width spaces, directions: Unicode's Default_Ignorable).
-- The rest is put in the form NFKC: accents are composed; ligatures, full-width and styled letters become plain.
+- Invisible characters are removed (soft hyphens, zero-width spaces, directions: Unicode's Default_Ignorable).
+- The rest is normalized to NFKC: accents are composed; ligatures, full-width and styled letters become plain.
 - Apostrophes, hyphens and dashes become those of ASCII.
 - A word that was divided at the end of a line is joined (`as_written`).
 """
@@ -17,14 +17,14 @@ from typing import NamedTuple
 from spscanner_rag.text.units import Unit
 
 LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-_SOFT_HYPHENS = "\u00ad\u00ac"  # the second is what some PDFs have for the first
+_SOFT_HYPHENS = "\u00ad\u00ac"  # some PDFs have the second in place of the first
 HYPHENS = f"-\u2010{_SOFT_HYPHENS}"
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 BREAK = re.compile(rf"[{HYPHENS}][ \t\r]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
-_LONGEST_PART = 40  # a longer part of a divided word, in characters, is no part of a word
+_LONGEST_PART = 40  # characters; a longer part is not taken for a part of a divided word
 
 # Default_Ignorable_Code_Point of Unicode 16's DerivedCoreProperties.txt
 _IGNORABLE = (
@@ -39,11 +39,11 @@ _EACH_REPLACED = [
     for some, by in ((_IGNORABLE, ""), (_APOSTROPHES, "'"), (_DASHES, "-"), ("\u2044", "/"))
 ]
 
-# Signs that NFKC spells with letters or digits: "Acme™", "3½" and "①Open" are to stay two words.
+# Signs that NFKC spells with letters or digits: "Acme™", "3½" and "①Open" must stay two words.
 _SPELLED = "¼-¾℀℁℃℅℆℉№℠-™℻⅐-⅟↉①-⓿㆐-㆟㈀-㏿\U0001f100-\U0001f251"
-# The number of a note at the end of a word; but "m²" and "km²" are one.
+# The number of a note at the end of a word; but "m²" and "km²" are one word.
 _NOTE = "²³¹⁰⁴-⁹"
-# Where words are not divided by white space, a zero-width one divides them: Thai, Lao, Burmese, Khmer.
+# Scripts without spaces between words, which a zero-width space may divide: Thai, Lao, Burmese, Khmer.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _APART = re.compile(
     rf"(?<=\w)(?=[{_SPELLED}])|(?<=[{_SPELLED}])(?=\w)|(?:(?<=[^\W\d_]{{3}})|(?<=[.!?,;:)\]]))(?=[{_NOTE}])"
@@ -53,17 +53,17 @@ _MAY_BE_APART = re.compile(f"[{_SPELLED}{_NOTE}\u200b]")
 
 
 def folded(text: str) -> str:
-    """A text as it is read; folding it again changes nothing. One of ignorable characters only stays as it is."""
+    """A text as it is read; folding it again changes nothing. A text of ignorable characters alone is kept."""
     if text.isascii():
         return text
     plain = _APART.sub(" ", text) if _MAY_BE_APART.search(text) else text
-    # before, so that what they stand between is composed; and after, for the apostrophe and the dash of a ligature
+    # before NFKC, so that the characters around them are composed; and after it, for what it makes of ligatures
     plain = _replaced(unicodedata.normalize("NFKC", _replaced(plain)))
     return plain if plain.strip() else text
 
 
 def fold_texts(texts: Sequence[str]) -> Sequence[str]:
-    """Texts of one document, `folded`, with divided words joined; the same object if nothing is to be done."""
+    """Texts of one document, `folded`, with divided words joined; the same object if nothing changes."""
     if any("\n" in text and BREAK.search(text) for text in texts):
         texts = as_written(texts)
     return texts if all(map(str.isascii, texts)) else [folded(text) for text in texts]
@@ -88,8 +88,8 @@ def _replaced(text: str) -> str:
 def as_written(pages: Sequence[str]) -> list[str]:
     """The texts of the pages of a typeset document with divided words joined on the line where they begin.
 
-    The hyphen goes if the joined word is in the document, or if neither "first-second" nor both parts as words
-    of their own are. Before a capital letter or a digit nothing is joined.
+    The hyphen is removed if the document has the joined word at least as often as "first-second", or neither of
+    the two, nor both parts as separate words. Nothing is joined before a capital letter or a digit.
     """
     spelled = [page.translate(LIGATURES) for page in pages]
     divided = [list(_divided(page)) for page in spelled]
@@ -115,7 +115,7 @@ def _divided(page: str) -> Iterator[_Divided]:
 
 
 def _words(pages: Sequence[str], divided: Sequence[Sequence[_Divided]]) -> Counter[str]:
-    """The words of the document that are not divided, in lower case; a compound is one word."""
+    """How often the document has each word that is not divided, in lower case; a compound is one word."""
     words: Counter[str] = Counter()
     for page, found in zip(pages, divided, strict=True):
         starts = [0, *(each.start + len(each.second) for each in found)]
@@ -128,14 +128,14 @@ def _words(pages: Sequence[str], divided: Sequence[Sequence[_Divided]]) -> Count
 def _joined(page: str, divided: Sequence[_Divided], words: Counter[str]) -> str:
     parts, cursor = [], 0
     for each in divided:
-        if each.hyphen < cursor:  # a word in three lines
+        if each.hyphen < cursor:  # a word on three lines
             continue
         hyphen = page[each.hyphen]
         if hyphen in _SOFT_HYPHENS or _set_by_the_line(each.first.lower(), each.second.lower(), words):
             hyphen = ""
         rest = _REST.match(page, each.start)
         assert rest is not None
-        # Where the rest is all of its line, the line break after it is there already.
+        # If the rest is the whole line, the line break after it is already there.
         after = "" if page[rest.end() : rest.end() + 1] in ("", "\n") else "\n"
         parts += [page[cursor : each.hyphen], hyphen, rest.group(1), after]
         cursor = rest.end()

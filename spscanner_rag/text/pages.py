@@ -16,7 +16,7 @@ _OPENING = "\"'“‘«‹「『([{*_ "  # noqa: RUF001
 _SENTENCE_ENDS = ".!?…。！？"  # noqa: RUF001
 _GOES_ON_AFTER = ",;-–—‐"  # noqa: RUF001
 _LIST_MARKER = re.compile(r"\d{1,3}(\.\d{1,3})*[.)]?\s|[A-Za-z][.)]\s")
-_FULL_LINE = 0.7  # share of the usual length of a line, from which on a line is no heading
+_FULL_LINE = 0.7  # a line of at least this share of the usual line length is not a heading
 
 
 def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[int, int]]:
@@ -69,7 +69,7 @@ def _repeated(pages: Sequence[Sequence[set[str]]]) -> set[str]:
 
 
 def _names(line: str, number: float) -> Iterator[str]:
-    """Forms that the line may have on another page: itself, or with a number counted from the page's."""
+    """Forms of the line that other pages may share: the line itself, or with a number relative to the page's."""
     if len(line) > LONGEST_LINE:
         return
     line = " ".join(line.split()).casefold()
@@ -81,8 +81,8 @@ def _names(line: str, number: float) -> Iterator[str]:
 def sentence_goes_on(before: str, after: str) -> bool:
     """True if a sentence seems to run from the end of one page to the beginning of the next.
 
-    It does if the page does not end like a sentence, and the next begins with a lower-case letter, or both meet in
-    lines as long as the others (a heading is shorter).
+    The page must not end like a sentence, and it ends with a comma or dash, or the next begins with a lower-case
+    letter, or the lines at the break are as long as the others (a heading is shorter).
     """
     end, begin = before.rstrip(), after.lstrip()
     if not end or not begin:
@@ -97,6 +97,6 @@ def sentence_goes_on(before: str, after: str) -> bool:
 
 
 def _full(line: str, page: str) -> bool:
-    """True if a line is about as long as the lines of its page are; not known for a page of less than three."""
+    """True if a line is about as long as the lines of its page; False if the page has fewer than three."""
     lengths = [len(other.strip()) for other in page.splitlines() if other.strip()]
     return len(lengths) >= 3 and len(line.strip()) >= _FULL_LINE * median(lengths)

@@ -41,7 +41,7 @@ _LIST_MARKER = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
 )
 _LIST_MARKER_REACH = 48
-# Lines, and parts of them, without words, such as the edge of a table: the end of a line, and its beginning.
+# Parts of lines without words, such as the edge of a table, up to the end of a line and from its beginning.
 _NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*(?:\n|\Z)")
 _NO_WORDS_YET = re.compile(r"\n[^\w\n]*")
 
@@ -69,7 +69,7 @@ class SentenceSegmenter:
     Parameters
     ----------
     language : str, optional
-        A code such as "en"; by default the words of each text tell it. For one that it does not know,
+        A code such as "en". Default: found from the words of each text. For a code that it does not know,
         ``sentencex`` uses a general rule.
     max_characters : int, default 1000
         Longer sentences are cut at line ends, else ends of clauses, else other white space, else between
@@ -138,7 +138,7 @@ class SentenceSegmenter:
             piece = piece if surplus is None else piece[: surplus.start()]
             complete = position + len(piece) >= stop
             if not complete:
-                # sentencex takes paragraphs one by one, so that a cut here changes nothing.
+                # sentencex takes paragraphs one by one, so a cut here changes nothing.
                 paragraph_end = piece.rfind("\n\n", len(piece) // 2) + 2
                 if paragraph_end >= 2:
                     piece, complete = piece[:paragraph_end], True
@@ -192,7 +192,7 @@ class SentenceSegmenter:
         try:
             return [found["start_index"] for found in sentencex.get_sentence_boundaries(self._code, piece)]
         except BaseException as error:
-            # A panic of the Rust library comes as a BaseException that has no importable name.
+            # A panic of the Rust library is a BaseException that cannot be imported by name.
             if type(error).__name__ != "PanicException":
                 raise
             return [match.end() for match in _FALLBACK_SENTENCE_END.finditer(piece)]

@@ -1,8 +1,8 @@
-r"""Where sentences end although ``sentencex`` does not see it, and where they go on although it cuts.
+r"""Find the ends of sentences that ``sentencex`` misses, and those that it wrongly finds.
 
 `shadowed` replaces characters of what ``sentencex`` gets, one for one, so that its own rules find the right place:
-a full stop that ends nothing becomes a comma, and the number of a note behind a full stop more full stops.
-`more_starts` finds what it has no rule for: turns of a talk, lines of a log, the sentences of an item of a list.
+a full stop that ends no sentence becomes a comma, and the number of a note after a full stop more full stops.
+`more_starts` finds what it has no rule for: turns of a conversation, lines of a log, sentences in items of lists.
 """
 
 import re
@@ -18,7 +18,7 @@ _OPENING = "[\"'“„‘«‹(\\[]*"  # noqa: RUF001
 _CLOSING = "[\"'”’»›)\\]]*"  # noqa: RUF001
 _RAISED = "²³¹⁰⁴-⁹"
 
-# The number of a note: "in Riga.1 The", "fell.³ It", "fell.”2,3 It". Three other things look so: "Fig.2 The" and
+# The number of a note: "in Riga.1 The", "fell.³ It", "fell.”2,3 It". Three others look like it: "Fig.2 The" and
 # "v.2 The", which have a short word or one of `_BEFORE_NUMBER`, and "3.1 The".
 _NUMBERS = r"\d{1,3}(?:[,–-]\d{1,3}){0,4}"  # noqa: RUF001
 _BEFORE_NOTE = (
@@ -30,14 +30,14 @@ _NOTE = re.compile(
     rf"(?=\s+{_OPENING}{_CAPITAL}|\s*\Z)"
 )
 
-# What else belongs to the sentence before it: the end of bold or slanted text ("**Warning.** The"), other marks of
-# notes, and characters that show as nothing.
+# Other characters that belong to the sentence before them: the end of bold or slanted text ("**Warning.** The"),
+# other marks of notes, and invisible characters.
 _MARKS = re.compile(
     r"(?<=[.!?])(?:[*_†‡¶｣\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]{1,9}|(?:\[[^\[\]\n]{1,24}\]){1,9}"
     r"|(?<=[a-zß-öø-ÿ]{2}[.!?])\(\d{1,3}\)|</\w{1,9}>)+(?=\s|\Z)"
 )
 
-# Abbreviations before a number, a letter or a bracket, behind which ``sentencex`` cuts: those of the IEEE's
+# Abbreviations before a number, a letter or a bracket, after which ``sentencex`` cuts: those of the IEEE's
 # reference guide and of the Chicago Manual of Style, chapter 10.
 _BEFORE_NUMBER = re.compile(r"\.(?=\s*[\[(\d$€£]|\s+(?:[A-Z]\b(?!['’]|\.(?!\d))|[IVXLC]{2,}\b))")  # noqa: RUF001
 _ABBREVIATION = re.compile(
@@ -53,11 +53,11 @@ _WORDS = re.compile(
     rf"|tsp|tbsp|oz|lbs?|yrs?|hrs?|mins?|secs?){_BEFORE_START}))"
 )
 
-# A full stop behind a short word, and then a small letter; but "iPhones are" may begin a sentence.
+# A full stop after a short word, and then a small letter; but "iPhones are" may begin a sentence.
 _SMALL = re.compile(r"\b([^\W\d_]{1,5})\.(?=[ \xa0]+[a-zß-öø-ÿ](?![a-z]{0,2}[A-Z]))")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?]\s)\s*(?:([a-zß-öø-ÿ])(?![a-z]{0,2}[A-Z])|[^\W\d_])")
 
-# "Fig. 3. The pump", "§ 4. The tenant" and, within a paragraph, "3. The tenant": the number goes with the rest.
+# "Fig. 3. The pump", "§ 4. The tenant" and, within a paragraph, "3. The tenant": the number belongs to the rest.
 _NUMBERED = re.compile(rf"(?<!\S)\d{{1,3}}(?:\.\d{{1,2}}){{0,3}}\.(?=\s+{_CAPITAL})")
 _LABEL = re.compile(
     r"(?:(?:\A|\n|[.!?;:][ \xa0]{1,2})"
@@ -65,11 +65,11 @@ _LABEL = re.compile(
     r"|[.!?;:][ \xa0]{1,2})\Z"
 )
 _SHORT = re.compile(r"(?:\b\w{1,3}|str|Str)\.[ \xa0]{1,2}\Z")
-_REACH = 16  # characters before a number, of which a label has at most
+_REACH = 16  # maximum length of a label before a number, in characters
 _PICTURE = re.compile(r"(?<=\s)!(?=\[)")  # in Markdown
 _ELLIPSIS = re.compile(rf"…(?={_CLOSING}\s+{_OPENING}{_CAPITAL})")
 
-# Where an enumeration goes on behind a semicolon: "1. He pays the rent; 2. He keeps it clean."
+# Where an enumeration continues after a semicolon: "1. He pays the rent; 2. He keeps it clean."
 _AFTER_SEMICOLON = re.compile(rf"(?<=;)\s+(?=\d{{1,2}}[.,)]\s+{_CAPITAL})")
 
 # Abbreviations that ``sentencex`` lacks. German: of statutes and courts (Kirchner, Abkürzungsverzeichnis der
@@ -98,7 +98,7 @@ _LACKING = {
     "es": re.compile(r"\b(?:[Aa]prox|[Tt]el|[Ll]ic|[Ii]ng|Arq|p\. ej)\.(?=\s+[\w(])"),
 }
 
-# Abbreviations, and in German numbers, that end a sentence if the next word is one with which many begin.
+# Abbreviations, and in German numbers, that end a sentence if the next word is one that many sentences begin with.
 _AT_END = re.compile(
     r"\b(?:usw|etc|ecc|ff|Mio|Mrd|Tsd|Chr|MwSt|[wm]\. N|J,-C|[Aa]m \d{1,2})[.,](?=\s+([^\W\d_]+))"
 )
@@ -115,7 +115,7 @@ _NARROWEST = 40  # characters: no text is set in narrower lines
 _WORD = re.compile(r"\S+")
 _LINE_START = re.compile(rf"(?<=\n)(?={_OPENING}{_CAPITAL})")
 
-# Lines that are a record each: of a log, with its time; of a table; or a turn of talk, with time or speaker.
+# Lines that are one record each: of a log, with its time; of a table; or a turn, with its time or speaker.
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
 DATED = re.compile(  # the beginning of an entry of a log, or of a message
     rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[: ]+)?[\[(]?(?:\d{{4}}([-/.])\d\d\1\d\d[T ]"
@@ -133,7 +133,7 @@ _NAMED = re.compile(
 
 
 def shadowed(piece: str, language: str) -> str:
-    """A text with other characters, as many, in which ``sentencex`` finds more of the right ends."""
+    """A text with some characters replaced, one for one, so that ``sentencex`` finds more of the right ends."""
     piece = _PICTURE.sub("A", _ELLIPSIS.sub(".", _BEFORE_NUMBER.sub(_goes_on, piece)))
     if language in _LACKING:
         piece = _LACKING[language].sub(_no_end, piece)
@@ -161,9 +161,9 @@ def _end(starts: Container[str], match: re.Match[str]) -> str:
 
 
 def _number_with_the_rest(seen: set[str], match: re.Match[str]) -> str:
-    """The number of a clause, with a comma if it belongs to what follows; ``seen`` are those before it.
+    """The number of a clause, with a comma if it belongs to the text after it; ``seen`` has the earlier numbers.
 
-    One behind a short word, as in "p. 4. The", is none unless it goes on counting.
+    A number after a short word, as in "p. 4. The", is not that of a clause unless it continues the count.
     """
     reach = max(0, match.start() - _REACH), match.start()
     if not _LABEL.search(match.string, *reach):
@@ -180,7 +180,7 @@ def _no_end(match: re.Match[str]) -> str:
 
 
 def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequence[int]]) -> Iterator[int]:
-    """Further starts of sentences; ``cut`` gives those that ``sentencex`` finds in a text that is no list."""
+    """Further starts of sentences; ``cut`` returns those that ``sentencex`` finds in a text that is not a list."""
     yield from _records(shadow)
     for pattern in (_AFTER_SEMICOLON, _BRACKETED):
         yield from (match.end() for match in pattern.finditer(shadow))
@@ -196,7 +196,7 @@ def more_starts(shadow: str, starts: Sequence[int], cut: Callable[[str], Sequenc
 
 
 def _lines_of_item(shadow: str, start: int, end: int) -> Iterator[int]:
-    """Lines that begin where the line before still had room for their first word: they go on with nothing."""
+    """Starts of lines whose first word would fit on the previous line: they do not continue its sentence."""
     width = max(_NARROWEST, *map(len, shadow[start:end].splitlines()))
     for line in _LINE_START.finditer(shadow, start, end):
         before = line.start() - 1 - max(shadow.rfind("\n", start, line.start() - 1) + 1, start)
@@ -211,8 +211,8 @@ def _fields(sign: str, line: tuple[int, str]) -> int:
 
 
 def _rows(shadow: str) -> Iterator[int]:
-    """Lines of a table in CSV or TSV, and the next one: three with as many commas, none before a space."""
-    lines = [(line.start(), line[0].strip()) for line in _LINE.finditer(shadow)]  # what is indented is no row
+    """Starts of CSV or TSV rows and of the next line: three with equally many separators, none before a space."""
+    lines = [(line.start(), line[0].strip()) for line in _LINE.finditer(shadow)]  # rows may be indented
     for sign in filter(shadow.count, ",;\t"):
         ended = False
         for fields, run in groupby(lines, partial(_fields, sign)):

@@ -52,7 +52,7 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """The counter of a budget, None without a budget; ``ValueError``, which names ``owner``, without a counter."""
+    """The counter of a budget; None without a budget; ``ValueError``, which names ``owner``, without a counter."""
     if max_tokens is None:
         return None
     if count_tokens is None:
@@ -83,7 +83,7 @@ def check_counter(count_tokens: object) -> None:
 
 
 def _load_encoding(name: str) -> "tiktoken.Encoding":
-    """The encoding, from tiktoken's cache, llama-index-core's copy or, where that is allowed, the network."""
+    """The encoding, from tiktoken's cache, llama-index-core's copy or, if that is allowed, the network."""
     from unittest.mock import patch
 
     import tiktoken.load
@@ -99,7 +99,7 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
         return fetch(address)
 
     try:
-        with _patching, patch.object(tiktoken.load, "read_file", read_file):  # it has no switch for either
+        with _patching, patch.object(tiktoken.load, "read_file", read_file):  # there is no option for either
             return tiktoken.get_encoding(name)
     except OSError as error:  # requests' errors are OSErrors too
         reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__

@@ -1,8 +1,8 @@
 """Turn a question and units into the token ids that the model reads, and find each unit's last token.
 
 One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. So a
-long text is tokenized in pieces, cut where a check shows that the cut changes nothing. Only where `LONGEST_PIECE`
-characters have no such place, it is cut between any two tokens, and tokens near the cut may differ.
+long text is tokenized in pieces, cut where a check shows that the cut changes nothing. Only if `LONGEST_PIECE`
+characters have no such place, the text is cut between any two tokens, and tokens near the cut may differ.
 
 The published scanners read long documents in half-overlapping windows of whole units (`window_ranges`).
 """
@@ -30,9 +30,9 @@ _PIECE_CHARACTERS = 32_768
 LONGEST_PIECE = 49_152
 """Characters without a safe cut, such as one word of this length, after which a text is cut anyway."""
 
-_MARGIN_CHARACTERS = 64  # after a cut, in which the tokens must agree
-_SEARCHED_CHARACTERS = 1024  # before a piece's end, where cuts are tried
-_CHECKS = 16  # cuts of each kind that are tried
+_MARGIN_CHARACTERS = 64  # characters after a cut in which the tokens must agree
+_SEARCHED_CHARACTERS = 1024  # characters before a piece's end where cuts are tried
+_CHECKS = 16  # maximum number of cuts of each kind that are tried
 # First choice: between two words, before a single space or line end. Second choice, for text without spaces:
 # wherever words, symbols and white space meet.
 _CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\s])(?=\w)|(?<=\s)(?=\S)"))
@@ -52,13 +52,13 @@ def encode(tokenizer: Tokenizer, text: str) -> Encoding:
 
 
 def is_fault_of_tokenizers(error: BaseException) -> bool:
-    """True if the library raised an error: a plain one, or a panic of its Rust code, which is no ``Exception``."""
+    """True if the library raised the error: an ``Exception``, or a panic of its Rust code, which is not one."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """What does not depend on the question: units, and tokens with character offsets in the joined ``model_text``.
+    """Everything but the question: units, and tokens with character offsets in the joined ``model_text``.
 
     Several tokens may share the offsets of one multi-byte character.
     """
@@ -161,10 +161,10 @@ def _require_plain(tokenizer: Tokenizer) -> None:
 def tokenize_in_pieces(
     tokenizer: Tokenizer, text: str, piece_characters: int = _PIECE_CHARACTERS
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of one piece after the other.
+    """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of each piece in turn.
 
     Lone surrogates become U+FFFD. A piece has ``piece_characters`` characters, or more until it can be cut, up to
-    `LONGEST_PIECE`. A tokenizer that does not take words one by one, or not always alike, gets the text whole.
+    `LONGEST_PIECE`. A tokenizer that does not take words one by one, or always alike, gets the whole text at once.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
@@ -196,7 +196,7 @@ def tokenize_in_pieces(
                 continue
             count, start = _any_cut(offsets, start, stop)
             yield tokens[:count], offsets[:count]
-            first_shift = np.zeros(2, np.int32)  # the length stays: such a text mostly goes on like this
+            first_shift = np.zeros(2, np.int32)  # the length stays, since such a text mostly continues so
 
 
 def _candidates(text: str, start: int, stop: int) -> Iterator[int]:
@@ -232,7 +232,7 @@ def _tokens_before(
 
 
 def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, int]:
-    """The last place between two tokens, after their number, of ``offsets``, (tokens, 2); all if there is none.
+    """The number of tokens before the last cut, and its place, by ``offsets``, (tokens, 2); all if there is none.
 
     The last few characters are left to the next piece, unless that would be more than half of this one.
     """

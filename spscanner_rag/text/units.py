@@ -27,7 +27,7 @@ class Unit(NamedTuple):
     model_text: str
 
     def own_text(self, text: str) -> str:
-        """For a scorer that takes units one by one: the headings or header read before it, and the unit's text."""
+        """The unit's text and the headings or header before it, for a scorer that takes units one by one."""
         return self.model_text.strip() or text[self.start : self.end]
 
 
@@ -97,9 +97,9 @@ def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
         places = [match.start() for match in pattern.finditer(text, low, high + 1)]
         if places:
             return min(places, key=lambda place: abs(place - target))
-    import regex  # here only, since few texts have such spans
+    import regex  # only here, since few texts have such spans
 
-    # What shows as one character, such as a flag; of a part, since regex counts flags from the text's beginning.
+    # Characters as they are shown, such as a flag; in a part, since regex pairs flags from the text's beginning.
     written = regex.finditer(r"\X", text[start : high + 1])
     places = [start + match.start() for match in written if start + match.start() > low]
     before = [place for place in places if place <= target]

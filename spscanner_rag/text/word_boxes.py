@@ -1,4 +1,4 @@
-"""Rectangles of a span on the pages of a PDF, by those of its words; and words packed for frameworks' metadata."""
+"""Rectangles of a span on the pages of a PDF, from those of its words, which frameworks' metadata hold packed."""
 
 import binascii
 import zlib
@@ -16,7 +16,7 @@ Words = NDArray[np.int32]
 WORDS_KEY = "spscanner_words"
 """Key of packed words in the metadata of a framework's document."""
 
-_MOST_BYTES = 2**24  # of the words of a page, unpacked
+_MOST_BYTES = 2**24  # maximum size of the unpacked words of a page
 _COLUMNS = 6
 
 
@@ -31,7 +31,7 @@ class Box(NamedTuple):
 
 
 def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) -> tuple[Box, ...]:
-    """Where a span stands: a rectangle for each line; ``page_of`` has the page of a word by its start."""
+    """A rectangle for each line of a span; ``page_of`` returns the page of a word from its start."""
     first = int(np.searchsorted(words[:, 1], start, side="right"))
     last = int(np.searchsorted(words[:, 0], end, side="left"))
     words = words[first:last]
@@ -49,7 +49,7 @@ def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) 
 
 @lru_cache(maxsize=64)
 def unpacked(text: str) -> tuple[int, Words] | None:
-    """A page and its words, as `files.documents.packed` writes them; None for any other string, as one cut off."""
+    """A page and its words, as `files.documents.packed` writes them; None for another or a truncated string."""
     page, _, data = text.partition(":")
     try:
         raw = zlib.decompressobj().decompress(b64decode(data, validate=True), _MOST_BYTES)
@@ -60,7 +60,7 @@ def unpacked(text: str) -> tuple[int, Words] | None:
 
 
 def _on_one_line(left: Box, right: Box, *, upright: bool) -> bool:
-    """True if the second word goes on in the line of the first, which runs up or down where letters lie."""
+    """True if the second word is on the line of the first; lines of rotated letters run up or down."""
     if upright:
         inside = left.y0 < (right.y0 + right.y1) / 2 < left.y1 and right.x1 > left.x0
     else:

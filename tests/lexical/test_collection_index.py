@@ -134,7 +134,7 @@ def test_equal_after_a_round_trip(parts: list[list[str]]) -> None:
 
 def test_a_key_in_use_and_an_unknown_one() -> None:
     index = CollectionIndex.of([["The ship."]])
-    with pytest.raises(ValueError, match="has a text '0' already"):
+    with pytest.raises(ValueError, match="already has a text '0'"):
         index.add("0", ["Another."])
     with pytest.raises(KeyError, match="no text 'x'"):
         index.remove("0", "x")

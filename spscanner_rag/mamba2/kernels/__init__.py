@@ -1,1 +1,1 @@
-"""The same operators computed by PyTorch, numba and Triton."""
+"""The same operators, computed by PyTorch, numba and Triton."""

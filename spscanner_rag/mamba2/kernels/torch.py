@@ -27,7 +27,7 @@ class ScanOperands(NamedTuple):
 
 
 class Kernels:
-    """One way to compute a layer: plain torch, on every device. Others override what they compute themselves."""
+    """One way to compute a layer: plain torch, on every device. Subclasses override what they compute."""
 
     name = "torch"
     """Its name as the ``backend`` of `Scanner.from_pretrained`."""
@@ -39,7 +39,7 @@ class Kernels:
     """
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """The most tokens in one forward pass, over all rows, for which the results are correct: no limit."""
+        """Maximum number of tokens in one forward pass, over all rows, for correct results: here, no limit."""
         return sys.maxsize
 
     def convolve(
@@ -51,7 +51,7 @@ class Kernels:
         """
         tokens = xBC.shape[1]
         extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
-        # On a CPU its backward pass is several times slower in bfloat16 than in float32.
+        # On a CPU, the convolution's backward pass is several times slower in bfloat16 than in float32.
         dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
         weight, bias = conv1d.weight.to(dtype), conv1d.bias
         convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
@@ -116,7 +116,7 @@ def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> T
 
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The same as one product per tap in float32, for GPUs, where cuDNN rounds the factors to TF32 by default."""
+    """The same, as one product per tap in float32, for GPUs, where cuDNN rounds the factors to TF32 by default."""
     inputs, weight = inputs.float(), weight.float()
     width = weight.shape[-1]
     tokens = inputs.shape[1] - width + 1
@@ -142,7 +142,7 @@ class RMSNorm(nn.Module):
 
 
 class GatedRMSNorm(nn.Module):
-    """RMS norm with a SiLU gate, each group of ``d_inner / ngroups`` channels normed by itself."""
+    """RMS norm with a SiLU gate; each group of ``d_inner / ngroups`` channels is normed separately."""
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ def _over_its_rms(x: Tensor, epsilon: float, *, overwrite: bool) -> Tensor:
     """Divide ``x`` by the root mean square of its last dimension, in place if ``overwrite`` allows it."""
     if torch.is_grad_enabled() or not x.is_cpu:
         return F.rms_norm(x, x.shape[-1:], eps=epsilon)
-    # On a CPU torch's rms_norm is a series of operations, each of which allocates a tensor for its result.
+    # On a CPU, torch's rms_norm is a series of operations, each of which allocates a tensor for its result.
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # (..., 1)
     scale = torch.rsqrt(norm.square_().div_(x.shape[-1]).add_(epsilon))
     return torch.mul(x, scale, out=x if overwrite else None)

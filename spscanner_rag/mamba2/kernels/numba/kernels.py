@@ -1,7 +1,7 @@
 """The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``.
 
-They run in as many threads as torch uses. These are threads of Python: some of numba's own pools cannot be entered
-by two threads at once, and some do not survive a fork.
+They run in as many threads as torch uses. These are Python threads: some of numba's own thread pools cannot be
+used by two threads at once, and some do not survive a fork.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm, RMSNorm
 
 
-LEAST_ROWS = 64  # tokens that are worth a thread of their own
+LEAST_ROWS = 64  # minimum number of tokens that are worth a thread
 
 
 def numbers(tensor: Tensor) -> NDArray[Any]:
-    """A tensor's memory as float32, or as bfloat16 in uint16."""
+    """A tensor's memory as float32, or bfloat16 as uint16."""
     tensor = tensor.detach()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(np.uint16)
@@ -40,7 +40,7 @@ def numbers(tensor: Tensor) -> NDArray[Any]:
 
 
 def flat(rows: Tensor) -> tuple[NDArray[Any], int]:
-    """The memory from the first number of (rows, width) to the last, and the distance between rows."""
+    """The memory from the first number of a matrix, (rows, width), to its last, and the distance between rows."""
     if rows.stride(-1) != 1:
         rows = rows.contiguous()
     count, width = rows.shape
@@ -50,14 +50,14 @@ def flat(rows: Tensor) -> tuple[NDArray[Any], int]:
 
 
 def parts(rows: int, least: int) -> list[tuple[int, int]]:
-    """First and last row of each thread's part, which has at least ``least`` rows."""
+    """First row, and row after the last, of each thread's part, which has at least ``least`` rows."""
     count = max(1, min(torch.get_num_threads(), rows // least))
     bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
     return list(pairwise(bounds))
 
 
 def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
-    """Call a compiled function, which holds no lock of Python's, with each of the arguments."""
+    """Call a compiled function, which does not hold Python's global lock, with each tuple of arguments."""
     threads = min(torch.get_num_threads(), len(tasks))
     own = tasks[::threads] if threads else tasks
 
@@ -73,12 +73,12 @@ def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) 
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads beside the caller's. A forked child has none of its parent's, so it makes its own."""
+    """The threads beside the caller's. A forked child has none of its parent's threads, so it makes new ones."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
 class NumbaKernels(Kernels):
-    """Fused steps on a CPU; where gradients are wanted, plain torch."""
+    """Fused steps on a CPU; plain torch if gradients are needed."""
 
     name = "numba"
     packs = True
@@ -161,7 +161,7 @@ def scan_rows(
 
 
 def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """The share of the state that is left at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
+    """The share of the state that remains at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
     decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
     if sequence_index is None:
         return decay

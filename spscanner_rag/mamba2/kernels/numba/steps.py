@@ -1,7 +1,7 @@
 """The steps of a Mamba-2 layer, compiled by numba: convolution, norms and the state-space operator.
 
 A flat array holds the rows of a matrix, one for each token, at a distance of ``stride`` numbers, which is more
-than their width where they are a part of a projection's output. Numbers are float32, or bfloat16 given as uint16;
+than their width if they are a part of a projection's output. Numbers are float32, or bfloat16 given as uint16;
 sums are float32. States are matrices of rows and lanes in flat arrays, swept over the tokens of a run in parts
 that stay in registers.
 """
@@ -36,14 +36,14 @@ ROWS = 8
 
 SMALLEST = np.float32(1e-30)
 """Smaller numbers in a state are set to 0 now and then, before they become denormal numbers, with which a
-processor computes many times slower."""
+processor computes many times more slowly."""
 
 BLOCK_TOKENS = 32
-"""Tokens for which the inputs of a head are kept in the cache while its state is advanced, some rows at a time."""
+"""Number of tokens whose inputs to a head stay in the cache while its state is advanced, some rows at a time."""
 
 SMALLEST_PRODUCT = np.float32(1e-15)
-"""The decays of tokens that are read together are multiplied, and the state gets the product at their end. Only so
-many tokens are read together that the product does not become smaller than this."""
+"""The decays of tokens that are read together are multiplied, and the state gets the product at their end. A group
+of tokens ends before the product would become smaller than this."""
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -53,7 +53,7 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
     """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
 
     ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps, channels), float32, ``out``
-    (tokens, channels). With ``sequence``, (tokens,) or empty, a token reads only its own number; ``before`` has 0.
+    (tokens, channels). If ``sequence``, (tokens,), is not empty, a token reads only its own number; ``before``: 0.
     """
     taps, channels = weight.shape
     vectors = channels - channels % LANES
@@ -87,7 +87,7 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
 
 @compiled(SUMS, keep=True)
 def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, out, first, last):
-    """RMS norm with a SiLU gate of the rows ``first`` to ``last``, each of ``groups`` parts normed by itself.
+    """RMS norm with a SiLU gate of the rows ``first`` to ``last``, each of ``groups`` parts normed separately.
 
     ``y`` and ``out`` are (rows, d_inner), ``weight`` is (d_inner,), float32.
     """
@@ -135,7 +135,7 @@ def norm_rows(x, weight, epsilon, out, first, last):
 
 @compiled(CONTRACT, inline="always")
 def rounded(size, unit):
-    """The size of whole units."""
+    """Round a size up to whole units."""
     return (size + unit - 1) // unit * unit
 
 

@@ -20,13 +20,13 @@ SUMS = CONTRACT | {"reassoc"}  # sums in any order too, so that they can be vect
 
 
 def compiled(flags, *, inline="never", keep=False):
-    """Compile a function when it is first called; ``keep`` the code on disk for the processes that follow."""
+    """Compile a function when it is first called; ``keep`` the code on disk for later processes."""
 
     def compile_function(function):
         options = {"nogil": True, "error_model": "numpy", "fastmath": flags, "inline": inline}
         try:
             return njit(function, cache=keep, **options)
-        except RuntimeError:  # neither this folder nor the user's cache can be written
+        except RuntimeError:  # neither this folder nor the user's cache is writable
             return njit(function, **options)
 
     return compile_function
@@ -64,7 +64,7 @@ def _as_kind_of(array, number):
 
 if config.CPU_FEATURES is None:
     _WIDE = binding.get_host_cpu_features().get("avx512f")
-else:  # NUMBA_CPU_FEATURES: numba is told to compile for another processor
+else:  # NUMBA_CPU_FEATURES makes numba compile for another processor
     _WIDE = "+avx512f" in config.CPU_FEATURES.split(",")
 
 LANES = 32 if _WIDE else 8
@@ -157,7 +157,7 @@ product, total, quotient = _arithmetic("fmul", _FLAGS), _arithmetic("fadd", _FLA
 
 @intrinsic
 def between(typing, value, least, most):
-    """The numbers of a vector, none below those of ``least`` or above those of ``most``; NaN stays."""
+    """The numbers of a vector, clipped to those of ``least`` and ``most``; NaN stays."""
 
     def code(context, builder, signature, arguments):
         value, least, most = arguments
@@ -187,7 +187,7 @@ def _spread(builder, number):
 
 @intrinsic
 def flushed(typing, one, least):
-    """A vector with 0 for each number that is nearer to 0 than a float32 number."""
+    """A vector in which each number that is nearer to 0 than a given float32 number is set to 0."""
 
     def code(context, builder, signature, arguments):
         one, least = arguments[0], _spread(builder, arguments[1])
