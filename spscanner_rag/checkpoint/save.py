@@ -103,7 +103,7 @@ def save_checkpoint(
     except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: JSON cannot hold a value
         reason = getattr(error, "strerror", None) or first_line(error)
         raise CheckpointError(
-            f"{folder}: cannot write the checkpoint ({reason}); pass a writable folder"
+            f"{folder}: cannot write the checkpoint ({reason}); pass a folder that is writable"
         ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
