@@ -64,7 +64,7 @@ def read_state(
     for what, difference in found.items():
         if difference is not None:
             raise ValueError(
-                f"{path} is the state of a run with other {what}: {difference}; give the same again to resume "
+                f"{path} is the state of another run ({what}: {difference}); give the same again to resume "
                 "it, or another --out to start again"
             )
     return state
@@ -239,7 +239,7 @@ class Trainer:
             self.model.load_state_dict(state["model"])
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[-1].strip()
-            raise ValueError(f"{path} is of another model or optimizer ({reason}); {START_AGAIN}") from None
+            raise ValueError(f"{path} fits another model or optimizer ({reason}); {START_AGAIN}") from None
         self.average, self.best = state["average"], state["best"]
         self.step, self.seconds = state["step"], state["seconds"]
 

@@ -73,9 +73,9 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
         assert torch.equal(weight, other), name
     frozen = "embeddings.word_embeddings.weight"
     assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
-    with pytest.raises(ValueError, match="other recipe: seed was 3"):
+    with pytest.raises(ValueError, match=r"\(recipe: seed was 3"):
         kind(encoder_file, sources, seed=4).trainer(tmp_path / "part", 24)
-    with pytest.raises(ValueError, match="other inputs: sources"):
+    with pytest.raises(ValueError, match=r"\(inputs: sources"):
         kind(encoder_file, {"others": sources["letters"]}, seed=3).trainer(tmp_path / "part", 24)
 
 

@@ -122,7 +122,7 @@ def test_the_state_of_another_model_or_optimizer_is_refused(
     state = torch.load(begun / STATE_FILE, weights_only=True)
     damage(state)
     torch.save(state, begun / STATE_FILE)
-    with pytest.raises(ValueError, match=r"is of another model or optimizer .*; delete it to start again"):
+    with pytest.raises(ValueError, match=r"fits another model or optimizer .*; delete it to start again"):
         trainer(begun)
 
 
@@ -278,8 +278,8 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     found = read_state(tmp_path, Recipe(), INPUTS)
     assert found is not None
     assert found["step"] == 1
-    message = "other inputs: --data has other content .*; give the same again to resume it, or another --out"
+    message = r"another run \(inputs: --data has other content .*\); give the same again to resume it"
     with pytest.raises(ValueError, match=message):
         read_state(tmp_path, Recipe(), {"--data": "cd" * 32})
-    with pytest.raises(ValueError, match="other recipe: seed was 0 and is now 1"):
+    with pytest.raises(ValueError, match=r"another run \(recipe: seed was 0 and is now 1\)"):
         read_state(tmp_path, replace(Recipe(), seed=1), INPUTS)

@@ -311,6 +311,6 @@ def test_a_run_resumes_only_with_its_inputs(
     saved = content(finished.out)
     assert finished.again() == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert f"{STATE_FILE} is the state of a run with other inputs: {what} has other content" in error
+    assert f"{STATE_FILE} is the state of another run (inputs: {what} has other content" in error
     assert "give the same again to resume it, or another --out to start again" in error
     assert content(finished.out) == saved
