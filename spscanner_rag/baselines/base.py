@@ -107,7 +107,7 @@ class Baseline(ABC):
         return raw
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """One logit for each unit, whose span is in ``text``: (units,). Raises as `score_units_many`."""
+        """One logit for each unit, whose span has offsets in ``text``: (units,). Raises as `score_units_many`."""
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(

@@ -28,7 +28,7 @@ RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 20
 class Combined(Baseline):
     """A baseline made of other scorers (else ``TypeError``); the first cuts the units, unless ``unit`` is given.
 
-    If units are sentences, a scanner among the scorers cuts them, as published ones were trained on its sentences.
+    If units are sentences, a scanner among the scorers cuts them: published ones were trained on their own kind.
     """
 
     uses_collection = True

@@ -57,7 +57,7 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 class Preset:
     """Settings of an embedding model of the papers, from its model card."""
 
-    model: str | None  # name on the Hub; None if it is not there
+    model: str | None  # name on the Hub; None if it is not on the Hub
     query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""

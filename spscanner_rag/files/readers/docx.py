@@ -92,7 +92,7 @@ class Package:
         self._unpacked = 0
 
     def tree(self, part: str) -> Element:
-        """The root of a part, or None if it is missing; `TooLarge` if all parts read so far exceed the limit."""
+        """The root of a part, or None if it is missing; `TooLarge` if the parts read so far exceed the limit."""
         from lxml import etree
 
         if part not in self._archive.NameToInfo:
