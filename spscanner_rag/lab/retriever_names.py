@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from spscanner_rag import baselines  # its names import their modules when they are used
+from spscanner_rag import baselines  # a module is imported when its name is used
 from spscanner_rag.baselines.base import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Segmenter

@@ -155,7 +155,7 @@ def answer_recall_at_words(
 def answer_recall_at(
     texts: Iterable[str], answers: Sequence[str], cutoffs: Sequence[int]
 ) -> dict[int, float]:
-    """For each k, 1.0 if an answer is within one of the first k texts, else 0.0; as `answer_recall_at_words`."""
+    """For each k, 1.0 if an answer is within one of the first k texts, else 0.0; see `answer_recall_at_words`."""
     wanted = _wanted(answers)
     if not wanted:
         return {}

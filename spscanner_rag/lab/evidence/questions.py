@@ -108,7 +108,7 @@ def read_documents(
                         refuse_names_of_means([document.source], where)
                         _note_questions(document, where, places)
                     yield document
-            except StopIteration:  # also after damage
+            except StopIteration:  # at the end, or after a damaged part
                 break
             except DataError as error:
                 if on_bad is None:

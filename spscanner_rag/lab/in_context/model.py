@@ -31,7 +31,7 @@ DOCUMENT_TOKENS: Final = 300  # in a document, including its codes; the position
 INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
 
 Attention = Literal["ssmax", "sink", "plain"]
-STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # of s_L and b_L (table 6); "plain" has none
+STARTS: Final = {"ssmax": 0.43, "sink": 14.0, "plain": 1.0}  # first s_L or b_L (table 6); "plain" has none
 
 SETTINGS_FILE: Final = "block_search.json"
 TOKENIZER_FILE: Final = "tokenizer.json"

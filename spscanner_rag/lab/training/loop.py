@@ -106,7 +106,7 @@ class Objective(Protocol):
         """Example ``number``, about ``length`` tokens long; the same in every run and every process."""
 
     def tokens(self, example: Any) -> int:  # noqa: ANN401
-        """The number of tokens of an example."""
+        """The number of tokens in an example."""
 
     def losses(self, model: Any, examples: Sequence[Any]) -> Iterator[Tensor]:  # noqa: ANN401
         """The parts of a step's loss, one for each forward pass."""

@@ -60,7 +60,7 @@ class SharedTextFinder:
         return len(self._doc_ids)
 
     def find(self, document: Document) -> SharedDocument | None:
-        """Return what a document shares with held-out ones if that is too much; else None."""
+        """Return what a document shares with held-out ones if that is too much, otherwise None."""
         words = document.text.split()
         same = self._texts.get(hash_of(words)) if words else None
         if same is not None:

@@ -94,7 +94,7 @@ class DocumentStore:
     def document(self, number: int) -> Document:
         """Document ``number`` with its text."""
         document, start, length = self._entries[number]
-        # not seek and read: forked processes share the file's position
+        # pread, since forked processes share the position that seek would set
         text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
         return replace(document, text=text)
 

@@ -5,7 +5,7 @@ arrays are contiguous. Numbers are float32; where a docstring says "of either ki
 given as uint16.
 """
 
-# numba compiles these functions: their types are those of their arguments.
+# numba compiles these functions and takes types from their arguments.
 # ruff: noqa: ANN001, ANN201
 
 from __future__ import annotations

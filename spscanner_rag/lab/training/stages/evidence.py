@@ -183,7 +183,7 @@ _SHIFT_STEPS = 3  # steps whose examples determine the shift that the loss adds 
 class Validation(NamedTuple):
     """Measures of a model on documents that it is not trained on."""
 
-    choice: float  # the one number that weights are chosen by: higher is better
+    choice: float  # the number by which weights are chosen: higher is better
     measures: dict[str, dict[str, float]]  # by source and name
     lines: tuple[str, ...]  # the measures as text for people to read
 
