@@ -103,7 +103,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         """Scan what another retriever finds; ``fields`` are the other fields of the class.
 
         If it finds a chunk of one of the whole ``documents``, that document is scanned as a whole, with the other
-        pages of the same file. Without ``documents``, the documents that it finds are scanned.
+        pages of the same file. Without ``documents``, only what it finds is scanned.
         """
         return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
 
@@ -111,8 +111,8 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
         """Read what `persist` wrote. It stores none of the ``fields`` of the class; give all but ``documents``.
 
-        The folder's arrays are read from disk while the retriever is in use, so keep it as long. ``ValueError`` if
-        it is missing, damaged, or was not written by `persist` of this class.
+        The retriever uses the folder's arrays from disk: keep the folder as long as the retriever. ``ValueError``
+        if the folder is missing, damaged, or was not written by `persist` of this class.
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))

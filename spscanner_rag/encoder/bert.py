@@ -110,7 +110,7 @@ class Bert:
         x = embedding(pad(ids, (0, filled - tokens)), self.words)
         positions = pad(place.positions, (0, filled - tokens))
         x = x + w["embeddings.position_embeddings.weight"][positions]  # (filled, hidden_size)
-        kinds = torch.zeros(filled, dtype=torch.long, device=self.device)  # (filled,): of which text
+        kinds = torch.zeros(filled, dtype=torch.long, device=self.device)  # (filled,): 1 in the second text
         if second is not None:
             lengths = torch.tensor([len(window) for window in windows], device=self.device)
             begins = torch.tensor(second, device=self.device).repeat_interleave(lengths)

@@ -78,7 +78,7 @@ class Answer(ABC, Generic[Item, Result]):
         """Return the text of an item or a result, without metadata."""
 
     def sent(self, result: Result) -> str:
-        """Return what the framework sends of a result to a language model; ``max_tokens`` counts this."""
+        """Return the text of a result that the framework sends to a language model; ``max_tokens`` counts it."""
         return self.content(result)
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Answer(ABC, Generic[Item, Result]):
         return result_metadata(self.metadata_of(text.items[piece])) | own
 
     def place(self, hit: Hit, text: ReadText[Item]) -> dict[str, Any]:
-        """Return metadata about a sentence's rectangles, and the last page if it continues on another one."""
+        """Return metadata about a sentence's rectangles, and about its last page if it runs over to one."""
         places = list(text.joined.places(hit.start, hit.end))
         given = [self.metadata_of(text.items[place.piece]) for place in places]
         boxes = [list(box) for own, at in zip(given, places, strict=True) for box in _boxes(own, at)]
@@ -212,7 +212,7 @@ def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> S
 
 
 def is_random_id(name: str) -> bool:
-    """True for a UUID version 4 (RFC 9562), which frameworks and stores make in each run if there is no id."""
+    """True for a UUID version 4 (RFC 9562), which frameworks and stores give, new in each run, without an id."""
     return _RANDOM_ID.fullmatch(name) is not None
 
 

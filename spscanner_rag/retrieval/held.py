@@ -113,7 +113,7 @@ class Host(ABC, Generic[Item]):
 
     @abstractmethod
     def score(self, found: Sequence[Item]) -> float | None:
-        """Return the score of a text from the items of it that a first stage found, in the order found."""
+        """Return the score of a text, given those of its items that a first stage found, in its order."""
 
     def without(self, ids: Collection[str]) -> Self:
         """Return the host after these documents were deleted."""

@@ -148,7 +148,7 @@ def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
 
 
 def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece]:
-    """Pieces that occur in the text of those with offsets, but are linked to none of them, with offsets there."""
+    """Pieces, linked to none with an offset, that occur in the text of those with offsets; with offsets there."""
     found = {}
     for chain in _chains(pieces):
         if any(pieces[number].start is not None for number in chain):

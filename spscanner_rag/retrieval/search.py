@@ -244,7 +244,7 @@ class SentenceSearch:
     def _within_budget(
         self, query: str, answer: Answer[Item, Result], chosen: Callable[[Selection], Answer[Item, Result]]
     ) -> Answer[Item, Result]:
-        """The answer, or a smaller one if the text with what is sent beside it exceeds the budget."""
+        """The answer, or a smaller one if its text and what is sent with it exceed the budget."""
         most, count = self.selection.max_tokens, self.token_counter()
         assert most is not None
         assert count is not None, "the fields ask for a counter"

@@ -74,7 +74,7 @@ _CODES = {
 }  # fmt: skip
 
 _SHORT, _DISTINCT_SHORT, _SHARE_SHORT = 60, 2, 0.12
-"""Words of a short text; the different stop words, and the share, that decide in what language it is cut."""
+"""A text of fewer words is short; this many different stop words, and this share, decide how it is cut."""
 
 _ENGLISH_LETTERS = frozenset("ai")
 _CITATION = frozenset(

@@ -81,8 +81,8 @@ def _names(line: str, number: float) -> Iterator[str]:
 def sentence_goes_on(before: str, after: str) -> bool:
     """True if a sentence seems to run from the end of one page to the beginning of the next.
 
-    The page must not end like a sentence, and it ends with a comma or dash, or the next begins with a lower-case
-    letter, or the lines at the break are as long as the others (a heading is shorter).
+    It does not if the page ends like a sentence. Else it does if the page ends with a comma or dash, if the next
+    begins with a lower-case letter, or if both lines at the break are as long as the others (headings are not).
     """
     end, begin = before.rstrip(), after.lstrip()
     if not end or not begin:

@@ -101,12 +101,12 @@ class SentenceSegmenter:
         return self.segment_in_pieces(text, lambda: None)
 
     def segment_in_pieces(self, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
-        """As `segment`; calls ``between_pieces``, which may raise, between pieces of at most 8,192 characters."""
+        """`segment` that calls ``between_pieces``, which may raise, after at most 8,192 characters each."""
         cut = self.for_text(text)
         return units_of(text, list(cut._spans(text, between_pieces)))
 
     def for_text(self, text: str) -> "SentenceSegmenter":
-        """The segmenter of the language that a text, of which others may be a part, tells by its words."""
+        """The segmenter for the language that the words of a text show; it may then cut parts of the text."""
         return self if self.language else SentenceSegmenter(told_code(text), self.max_characters)
 
     def _spans(self, text: str, between_pieces: Callable[[], None]) -> Iterator[tuple[int, int]]:

@@ -126,7 +126,7 @@ class _Component:
 class SPScannerRanker(_Component):
     """Ranks documents by their best sentences; a document's score is that of its best sentence, from 0 to 1.
 
-    Chunks that Haystack's splitters cut from one document are read together. A document without text comes last.
+    Chunks that a splitter cut from one document are read together. Documents without text come last, unscored.
 
     Parameters
     ----------

@@ -364,7 +364,7 @@ def _pruned(node: BaseNode, text: str, saved: Mapping[str, float]) -> BaseNode:
 
 
 def _with_metadata(node: BaseNode, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a node with these metadata, of which models see no keys that this package added."""
+    """Fields that give a node these metadata, and hide the keys of this package from models."""
     fields: dict[str, Any] = {"metadata": metadata}
     for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
         excluded = getattr(node, name)

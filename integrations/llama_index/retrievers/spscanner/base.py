@@ -120,7 +120,7 @@ class SPScannerRetriever(BaseRetriever):
                 "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
                 "from_nodes(...), from_index(...) or retriever=...; documents and docstore only supply the whole "
                 "texts of nodes (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
-                "docstore=docstore)), and nodes=[] starts with an empty retriever"
+                "docstore=docstore)), and nodes=[] makes an empty retriever"
             )
         if nodes is None:  # with a first stage, as from_documents(documents, first_stage=...)
             nodes, documents = documents, ()
@@ -160,8 +160,8 @@ class SPScannerRetriever(BaseRetriever):
     def load(cls, path: str | Path, **options: Any) -> Self:  # noqa: ANN401
         """Read what `persist` wrote; ``options`` are the other parameters of the class, such as ``docstore``.
 
-        The folder's arrays are read from disk while the retriever is in use, so keep it as long. ``ValueError`` if
-        it is missing, damaged, or was not written by `persist` of this class.
+        The retriever uses the folder's arrays from disk: keep the folder as long as the retriever. ``ValueError``
+        if the folder is missing, damaged, or was not written by `persist` of this class.
         """
         retriever = cls((), **options)
         retriever._held = HeldCorpus.load(path, retriever._held.host)
@@ -264,7 +264,7 @@ class _NodeHost(Host[NodeWithScore]):
 
 
 def as_items(nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-    """Wrap nodes to hold them: different ones need different ids; index nodes get theirs of ``objects``."""
+    """Wrap nodes to hold them; different nodes need different ids. ``objects`` has the objects of index nodes."""
     own = []
     for number, node in enumerate(nodes):
         if not isinstance(node, BaseNode):

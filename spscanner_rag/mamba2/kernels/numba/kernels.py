@@ -86,7 +86,7 @@ class NumbaKernels(Kernels):
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With `convolve_rows`."""
+        """Use `convolve_rows`."""
         if torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
         batch, tokens, channels = xBC.shape
@@ -107,7 +107,7 @@ class NumbaKernels(Kernels):
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With `scan_heads`."""
+        """Use `scan_heads`."""
         if torch.is_grad_enabled():
             return super().scan(operands, state, config, sequence_index)
         x, _, _, A, B, C, D = operands
@@ -117,7 +117,7 @@ class NumbaKernels(Kernels):
         return out, after
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """With `gated_norm_rows`."""
+        """Use `gated_norm_rows`."""
         if torch.is_grad_enabled():
             return super().gated_norm(norm, y, z)
         d_inner = y.shape[-1]
@@ -130,7 +130,7 @@ class NumbaKernels(Kernels):
         return out
 
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
-        """With `norm_rows`."""
+        """Use `norm_rows`."""
         if torch.is_grad_enabled():
             return super().norm(norm, x)
         size = x.shape[-1]

@@ -36,7 +36,7 @@ def _convolve_kernel(
     if PACKED:
         own = tl.load(sequence_index + row * tokens + token, mask=token < tokens, other=0)
     for tap in tl.static_range(WIDTH):
-        source = token + tap - (WIDTH - 1)  # before 0 it is the tail
+        source = token + tap - (WIDTH - 1)  # negative in the tail
         inside = (source >= 0) & (source < tokens)
         before = (source < 0) & (token < tokens)
         if PACKED:
@@ -63,16 +63,16 @@ def convolve(
 ) -> Tensor:
     """Causal depthwise convolution and SiLU, summed in float32: (batch, tokens, channels), dtype of ``inputs``.
 
-    ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are free, so that a slice of a
-    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), holds what precedes sequence 0. ``weight``
-    is (channels, 1, d_conv). A token reads only those with its own ``sequence_index``, (batch, tokens), int32.
+    ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are free, so a slice of a
+    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), has the inputs before sequence 0. ``weight``
+    is (channels, 1, d_conv). A token reads only tokens with its own ``sequence_index``, (batch, tokens), int32.
     """
     batch, tokens, channels = inputs.shape
     if inputs.stride(-1) != 1:
         inputs = inputs.contiguous()
     out = torch.empty(batch, tokens, channels, dtype=inputs.dtype, device=inputs.device)
     grid = (triton.cdiv(tokens, _TOKENS), triton.cdiv(channels, _CHANNELS), batch)
-    # Triton launches on the current device, which need not be the inputs'.
+    # Triton launches on the current device, which may differ from that of the inputs.
     with torch.cuda.device(inputs.device) if inputs.is_cuda else nullcontext():
         _convolve_kernel[grid](
             inputs,

@@ -60,11 +60,11 @@ class MambaKernels(Kernels):
         self._operators = operators
 
     def __reduce__(self) -> tuple[Callable[[], Kernels], tuple[()]]:
-        # loaded kernels cannot be copied to another process, but it can load its own
+        # loaded kernels cannot be copied to another process, which loads its own instead
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """The most for which offsets in the largest tensor fit 32 bits."""
+        """Maximum number of tokens for which offsets in the largest tensor fit 32 bits."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
             chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
@@ -76,7 +76,7 @@ class MambaKernels(Kernels):
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With one kernel of our own."""
+        """Use our own kernel."""
         from spscanner_rag.mamba2.kernels.triton.convolution import convolve
 
         out = convolve(xBC, tail, conv1d.weight, conv1d.bias, sequence_index)
@@ -85,7 +85,7 @@ class MambaKernels(Kernels):
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
+        """Use ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
         x, dt, dt_bias, A, B, C, D = operands
         most = self.most_tokens(config)
         if x.shape[0] * x.shape[1] > most:
@@ -112,7 +112,7 @@ class MambaKernels(Kernels):
         return y, final_state
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """With ``rmsnorm_fn``."""
+        """Use ``rmsnorm_fn``."""
         if not y.numel():
             return y
         normed: Tensor = self._operators.rmsnorm_fn(
@@ -160,13 +160,13 @@ def load_kernels() -> Kernels:
 
 @cache
 def load_operators() -> Operators:
-    """Import the operators, once in a process."""
+    """Import the operators, once per process."""
     modules = import_modules([_SCAN, _NORM])
     return Operators(modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn)
 
 
 def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
-    """Import modules of mamba-ssm, without its package, to run here; all of its modules that this loads."""
+    """Import modules of mamba-ssm without its package, ready to run here; return all of them that this loads."""
     _require_versions()
     with _importing:
         try:
@@ -234,7 +234,7 @@ def _fit_to_interpreter(module: ModuleType) -> None:
         vars(module)["torch"] = copy
     for value in vars(module).values():
         if isinstance(value, triton.runtime.Autotuner):
-            # the fastest there: the largest blocks of vectors, the smallest of matrices
+            # fastest in the interpreter: the largest blocks of vectors, the smallest of matrices
             quickest = max if len(value.configs[0].kwargs) == 1 else min
             value.configs = [quickest(value.configs, key=_block_size)]
 
