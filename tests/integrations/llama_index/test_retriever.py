@@ -93,7 +93,7 @@ def test_a_text_of_several_documents_is_read_in_none(
             retriever=Fixed([NodeWithScore(node=node)]), documents=wholes, scorer=word_scorer
         )
         assert sources(retriever.retrieve(QUERY)) == {node.node_id}
-        assert f"none of what was found is of the {len(wholes)} documents" in caplog.text
+        assert f"nothing found belongs to the {len(wholes)} documents" in caplog.text
 
 
 def test_deleting_whole_texts(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
