@@ -163,7 +163,7 @@ def folder(tmp_path: Path) -> Path:
 def test_only_regular_files_of_a_folder_are_read(folder: Path, attempt: Attempt, name: str) -> None:
     SPECIAL[name](folder / "other.txt")
     told: list[str] = []
-    with attempt("files: no regular files"):
+    with attempt("folders: only regular files"):
         assert [Path(document.path).name for document in read_all([str(folder)], told.append)] == ["good.txt"]
         plan = plan_of([str(folder)], Columns(), 10, True)
         assert [Path(path).name for chunk in plan.chunks for path in chunk.paths] == ["good.txt"]
