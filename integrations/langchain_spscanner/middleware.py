@@ -145,7 +145,7 @@ def _shortened(message: Any, documents: Sequence[Document], kept: Sequence[Docum
     for document, own in zip(documents, lines, strict=True):
         text = document.page_content
         handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-        head = f'[Sentences that matter, of {len(text)} characters; all: {READ_TOOL}("{handle}", start)]'
+        head = f'[Sentences that matter from {len(text)} characters; all: {READ_TOOL}("{handle}", start)]'
         cut = "\n".join([head, *own])
         if len(cut) < len(text):
             whole[handle] = text

@@ -12,7 +12,7 @@ from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.units import Unit
 
 CONTEXTS = {"sentence alone": 1, "chunk of 1,024 tokens alone": 1024}
-"""Tokens in the texts that a scanner reads, by variant: they measure what context is worth (Figure 4)."""
+"""Tokens that a scanner reads at once, by variant, to measure what context is worth (the paper's Figure 4)."""
 
 
 @dataclass(frozen=True, slots=True)

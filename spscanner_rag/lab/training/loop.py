@@ -163,8 +163,8 @@ class Trainer:
 
     def averaged_weights(self) -> dict[str, Tensor]:
         """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
-        own = {name: value.detach() for name, value in self.model.named_parameters()}
-        return self.average if self.recipe.ema_decay else own
+        own = self.model.named_parameters()
+        return self.average if self.recipe.ema_decay else {name: value.detach() for name, value in own}
 
     def offer(self, value: float) -> None:
         """Keep a copy of the current weights if ``value``, from a validation, is the highest so far."""
